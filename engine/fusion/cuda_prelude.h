@@ -10,7 +10,7 @@
 namespace tensord {
 
 // A function (or a few) of the CUDA C++ that fused kernels call. Names are those of the functors of
-// engine/ops/scalar_math.h followed by the kind of element, "AddInteger", and their meaning is that functor's.
+// engine/ops/scalar/scalar_math.h followed by the kind of element, "AddInteger", and their meaning is that functor's.
 struct CudaPiece {
   absl::string_view name;
   absl::string_view requires_pieces;  // names separated by spaces; they stand before this piece in its table

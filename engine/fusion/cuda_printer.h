@@ -44,7 +44,7 @@ struct CudaKernel {
 // What the source is to be compiled with, besides the architecture: the meaning of floats depends on it.
 inline constexpr absl::string_view kCudaCompileOptions[] = {"--std=c++17", "--fmad=false"};
 
-// Values are those of engine/ops/scalar_math.h, with CUDA's elementary functions: at most 4 ulp off.
+// Values are those of engine/ops/scalar/scalar_math.h, with CUDA's elementary functions: at most 4 ulp off.
 CudaKernel PrintCuda(const MicroProgram& program, const CudaOptions& options);
 
 }  // namespace tensord

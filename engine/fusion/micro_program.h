@@ -51,7 +51,7 @@ enum class MicroKind : uint8_t {
 
 // Computes one value; the values are numbered as the instructions are. An operand is at the instruction's level or a
 // lower one, whose element then stands for all that it spans. The meaning of each is that of its op
-// (engine/ops/scalar_math.h), rounded to `dtype` after each.
+// (engine/ops/scalar/scalar_math.h), rounded to `dtype` after each.
 struct MicroInstruction {
   MicroKind kind = MicroKind::kLoad;
   MicroLevel level = MicroLevel::kFull;

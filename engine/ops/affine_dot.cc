@@ -11,9 +11,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/ops/axis_checks.h"
 #include "engine/ops/contraction.h"
-#include "engine/ops/dot_arithmetic.h"
 #include "engine/ops/engine_family.h"
 #include "engine/ops/index_walk.h"
+#include "engine/ops/scalar/dot_arithmetic.h"
 
 namespace tensord {
 namespace {

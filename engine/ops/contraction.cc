@@ -7,8 +7,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/ops/axis_checks.h"
 #include "engine/ops/axis_order.h"
-#include "engine/ops/dot_arithmetic.h"
 #include "engine/ops/index_walk.h"
+#include "engine/ops/scalar/dot_arithmetic.h"
 
 namespace tensord {
 namespace {

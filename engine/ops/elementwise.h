@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "engine/ir/op_def.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
 

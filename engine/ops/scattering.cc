@@ -11,7 +11,7 @@
 #include "engine/ops/axis_order.h"
 #include "engine/ops/index_walk.h"
 #include "engine/ops/index_windows.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
 namespace {

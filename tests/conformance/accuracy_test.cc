@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "backends/cpu/cpu_backend.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/exact_math.h"
 #include "tests/testlib/literal_of.h"

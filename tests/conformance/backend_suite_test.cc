@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ir/verifier.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "engine/reference/evaluator.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/hidden_memory_backend.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "backends/cpu/cpu_backend.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/parsed_graph.h"
 #include "tests/testlib/property/connected_case.h"

@@ -17,7 +17,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
 #include "engine/ir/verifier.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "engine/reference/evaluator.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/linalg_properties.h"

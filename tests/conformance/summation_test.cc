@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/cpu/cpu_backend.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/exact_real.h"
 #include "tests/testlib/node_case.h"

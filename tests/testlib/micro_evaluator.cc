@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
 namespace {

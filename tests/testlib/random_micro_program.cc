@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
 namespace {

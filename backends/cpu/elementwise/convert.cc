@@ -6,7 +6,7 @@
 
 #include "backends/cpu/elementwise/convert_loops.h"
 #include "backends/cpu/math/half_conversion.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include "backends/cpu/elementwise/loops.h"
 #include "backends/cpu/math/half_conversion.h"
 #include "backends/cpu/math/vector_math.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord::cpu {
 namespace {

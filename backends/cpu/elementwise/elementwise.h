@@ -10,7 +10,7 @@ namespace tensord::cpu {
 
 // An elementwise op of one dtype over contiguous arrays: out[i] = op(a[i], b[i]) for i in [0, n); b is unread where the
 // op takes one operand. Arrays are aligned to their element. `out` may be `a` or `b` where the elements
-// have the same size. The meaning is that of engine/ops/scalar_math.h, the accuracy that of vector_math.h.
+// have the same size. The meaning is that of engine/ops/scalar/scalar_math.h, the accuracy that of vector_math.h.
 using ElementwiseFunction = void (*)(const void* a, const void* b, void* out, int64_t n);
 
 // The routine of a unary or binary op on operands of `dtype`, for the best instruction set of this machine; null where

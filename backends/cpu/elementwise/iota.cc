@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord::cpu {
 namespace {

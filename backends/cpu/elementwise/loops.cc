@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "backends/cpu/math/pragma.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 // SSSE3 has no rounding instructions, and the compiler makes nothing of AVX3_DL.
 #undef HWY_DISABLED_TARGETS

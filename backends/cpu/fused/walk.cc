@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/elementwise/select_clamp.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord::cpu {
 namespace {

@@ -1,7 +1,7 @@
 #include "backends/cpu/indexing/scatter_loops.h"
 
 #include "backends/cpu/math/pragma.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "backends/cpu/math/integer_reciprocal.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

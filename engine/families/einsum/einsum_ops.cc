@@ -12,9 +12,9 @@
 #include "engine/families/einsum/einsum_lowering.h"
 #include "engine/families/einsum/einsum_terms.h"
 #include "engine/ops/axis_checks.h"
-#include "engine/ops/dot_arithmetic.h"
 #include "engine/ops/index_walk.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/dot_arithmetic.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
 namespace {

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
 

@@ -6,7 +6,7 @@
 #include <complex>
 #include <cstdint>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
 

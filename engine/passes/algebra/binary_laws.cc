@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "engine/passes/rewriting/splat.h"
 
 namespace tensord {

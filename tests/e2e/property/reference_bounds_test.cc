@@ -11,7 +11,7 @@
 #include "engine/ir/literal_text.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "tests/testlib/property/growing_graph.h"
 #include "tests/testlib/property/random_case.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/rounding.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "engine/reference/evaluator.h"
 #include "tests/testlib/property/element_radius.h"
 #include "tests/testlib/property/rounding.h"

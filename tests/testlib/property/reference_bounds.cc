@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "engine/reference/evaluator.h"
 #include "tests/testlib/property/element_radius.h"
 #include "tests/testlib/property/node_radius.h"

@@ -15,7 +15,7 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/ops/index_walk.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "engine/reference/evaluator.h"
 
 namespace tensord::property {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "gtest/gtest.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
 #include "tests/unit/backends/cpu/sample_values.h"

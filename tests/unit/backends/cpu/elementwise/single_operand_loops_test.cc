@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/elementwise/elementwise.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "gtest/gtest.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/machine/streamed_stores.h"
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/micro_builder.h"
 #include "tests/testlib/micro_evaluator.h"

@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 #include "gtest/gtest.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
 

@@ -1,9 +1,9 @@
-#ifndef TENSORD_ENGINE_OPS_DOT_ARITHMETIC_H_
-#define TENSORD_ENGINE_OPS_DOT_ARITHMETIC_H_
+#ifndef TENSORD_ENGINE_OPS_SCALAR_DOT_ARITHMETIC_H_
+#define TENSORD_ENGINE_OPS_SCALAR_DOT_ARITHMETIC_H_
 
 #include <complex>
 
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
 
@@ -50,4 +50,4 @@ To RoundedSum(From x) {
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_OPS_DOT_ARITHMETIC_H_
+#endif  // TENSORD_ENGINE_OPS_SCALAR_DOT_ARITHMETIC_H_

@@ -1,4 +1,4 @@
-#include "engine/ops/scalar_math.h"
+#include "engine/ops/scalar/scalar_math.h"
 
 #include <bit>
 #include <cmath>

@@ -1,5 +1,5 @@
-#ifndef TENSORD_ENGINE_OPS_INEXACT_MATH_H_
-#define TENSORD_ENGINE_OPS_INEXACT_MATH_H_
+#ifndef TENSORD_ENGINE_OPS_SCALAR_INEXACT_MATH_H_
+#define TENSORD_ENGINE_OPS_SCALAR_INEXACT_MATH_H_
 
 #include <algorithm>
 #include <cmath>
@@ -111,4 +111,4 @@ inline Complex128 PowOf(Complex128 a, Complex128 b) {
 
 }  // namespace tensord::scalar
 
-#endif  // TENSORD_ENGINE_OPS_INEXACT_MATH_H_
+#endif  // TENSORD_ENGINE_OPS_SCALAR_INEXACT_MATH_H_

@@ -1,5 +1,5 @@
-#ifndef TENSORD_ENGINE_OPS_SCALAR_MATH_H_
-#define TENSORD_ENGINE_OPS_SCALAR_MATH_H_
+#ifndef TENSORD_ENGINE_OPS_SCALAR_SCALAR_MATH_H_
+#define TENSORD_ENGINE_OPS_SCALAR_SCALAR_MATH_H_
 
 #include <cmath>
 #include <complex>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "engine/ops/inexact_math.h"
+#include "engine/ops/scalar/inexact_math.h"
 #include "engine/tensor/dtype.h"
 
 // The meaning of every elementwise op on one element, one functor an op. The dtypes that an op takes and gives are
@@ -484,4 +484,4 @@ To ConvertElement(From x) {
 
 }  // namespace tensord::scalar
 
-#endif  // TENSORD_ENGINE_OPS_SCALAR_MATH_H_
+#endif  // TENSORD_ENGINE_OPS_SCALAR_SCALAR_MATH_H_
