@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/codegen/printer.h"
 #include "engine/base/status_macros.h"
 #include "engine/fusion/build_micro_program.h"
-#include "engine/fusion/cuda_printer.h"
 #include "engine/fusion/fused_op.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/size_binding.h"

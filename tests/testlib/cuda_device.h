@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "engine/fusion/cuda_printer.h"
+#include "backends/cuda/codegen/printer.h"
 #include "engine/tensor/literal.h"
 
 namespace tensord {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/fusion/cuda_printer.h"
+#include "backends/cuda/codegen/printer.h"
 #include "engine/tensor/literal.h"
 
 namespace tensord {

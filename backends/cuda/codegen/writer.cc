@@ -1,12 +1,12 @@
-#include "engine/fusion/cuda_writer.h"
+#include "backends/cuda/codegen/writer.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "engine/fusion/cuda_index.h"
-#include "engine/fusion/cuda_values.h"
+#include "backends/cuda/codegen/index.h"
+#include "backends/cuda/codegen/values.h"
 
 namespace tensord {
 

@@ -1,8 +1,8 @@
-#include "engine/fusion/cuda_printer.h"
+#include "backends/cuda/codegen/printer.h"
 
-#include "engine/fusion/cuda_map.h"
-#include "engine/fusion/cuda_reduce.h"
-#include "engine/fusion/cuda_writer.h"
+#include "backends/cuda/codegen/map.h"
+#include "backends/cuda/codegen/reduce.h"
+#include "backends/cuda/codegen/writer.h"
 
 namespace tensord {
 

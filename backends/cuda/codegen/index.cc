@@ -1,4 +1,4 @@
-#include "engine/fusion/cuda_index.h"
+#include "backends/cuda/codegen/index.h"
 
 #include <utility>
 

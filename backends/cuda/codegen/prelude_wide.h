@@ -1,5 +1,5 @@
-#ifndef TENSORD_ENGINE_FUSION_CUDA_PRELUDE_WIDE_H_
-#define TENSORD_ENGINE_FUSION_CUDA_PRELUDE_WIDE_H_
+#ifndef TENSORD_BACKENDS_CUDA_CODEGEN_PRELUDE_WIDE_H_
+#define TENSORD_BACKENDS_CUDA_CODEGEN_PRELUDE_WIDE_H_
 
 // What NAME##Wide computes on c128, for either complex type.
 #define TENSORD_WIDE(Name)                                                                                       \
@@ -9,4 +9,4 @@
         "Wide(c128{(f64)z.re, (f64)z.im});\n  return Complex<R>{(R)w.re, (R)w.im};\n}\n"                         \
   }
 
-#endif  // TENSORD_ENGINE_FUSION_CUDA_PRELUDE_WIDE_H_
+#endif  // TENSORD_BACKENDS_CUDA_CODEGEN_PRELUDE_WIDE_H_

@@ -1,12 +1,12 @@
-#ifndef TENSORD_TESTS_UNIT_ENGINE_FUSION_CUDA_PRINTED_CASES_H_
-#define TENSORD_TESTS_UNIT_ENGINE_FUSION_CUDA_PRINTED_CASES_H_
+#ifndef TENSORD_TESTS_UNIT_BACKENDS_CUDA_CODEGEN_PRINTED_CASES_H_
+#define TENSORD_TESTS_UNIT_BACKENDS_CUDA_CODEGEN_PRINTED_CASES_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/fusion/cuda_printer.h"
+#include "backends/cuda/codegen/printer.h"
 #include "tests/testlib/micro_programs.h"
 
 namespace tensord {
@@ -69,4 +69,4 @@ inline std::vector<PrintedCase> ReduceCases() {
 
 }  // namespace tensord
 
-#endif  // TENSORD_TESTS_UNIT_ENGINE_FUSION_CUDA_PRINTED_CASES_H_
+#endif  // TENSORD_TESTS_UNIT_BACKENDS_CUDA_CODEGEN_PRINTED_CASES_H_

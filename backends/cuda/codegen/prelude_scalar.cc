@@ -1,4 +1,4 @@
-#include "engine/fusion/cuda_prelude.h"
+#include "backends/cuda/codegen/prelude.h"
 
 namespace tensord {
 namespace {

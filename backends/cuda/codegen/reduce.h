@@ -1,7 +1,7 @@
-#ifndef TENSORD_ENGINE_FUSION_CUDA_REDUCE_H_
-#define TENSORD_ENGINE_FUSION_CUDA_REDUCE_H_
+#ifndef TENSORD_BACKENDS_CUDA_CODEGEN_REDUCE_H_
+#define TENSORD_BACKENDS_CUDA_CODEGEN_REDUCE_H_
 
-#include "engine/fusion/cuda_writer.h"
+#include "backends/cuda/codegen/writer.h"
 
 namespace tensord {
 
@@ -13,4 +13,4 @@ void PrintCudaReduce(CudaWriter* writer, CudaKernel* kernel);
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_FUSION_CUDA_REDUCE_H_
+#endif  // TENSORD_BACKENDS_CUDA_CODEGEN_REDUCE_H_

@@ -1,5 +1,5 @@
-#include "engine/fusion/cuda_prelude.h"
-#include "engine/fusion/cuda_prelude_wide.h"
+#include "backends/cuda/codegen/prelude.h"
+#include "backends/cuda/codegen/prelude_wide.h"
 
 namespace tensord {
 namespace {

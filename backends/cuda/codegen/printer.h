@@ -1,5 +1,5 @@
-#ifndef TENSORD_ENGINE_FUSION_CUDA_PRINTER_H_
-#define TENSORD_ENGINE_FUSION_CUDA_PRINTER_H_
+#ifndef TENSORD_BACKENDS_CUDA_CODEGEN_PRINTER_H_
+#define TENSORD_BACKENDS_CUDA_CODEGEN_PRINTER_H_
 
 #include <cstdint>
 #include <string>
@@ -49,4 +49,4 @@ CudaKernel PrintCuda(const MicroProgram& program, const CudaOptions& options);
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_FUSION_CUDA_PRINTER_H_
+#endif  // TENSORD_BACKENDS_CUDA_CODEGEN_PRINTER_H_

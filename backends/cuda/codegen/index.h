@@ -1,5 +1,5 @@
-#ifndef TENSORD_ENGINE_FUSION_CUDA_INDEX_H_
-#define TENSORD_ENGINE_FUSION_CUDA_INDEX_H_
+#ifndef TENSORD_BACKENDS_CUDA_CODEGEN_INDEX_H_
+#define TENSORD_BACKENDS_CUDA_CODEGEN_INDEX_H_
 
 #include <string>
 #include <vector>
@@ -58,4 +58,4 @@ std::string CudaSum(int64_t offset, const std::string& a, const std::string& b);
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_FUSION_CUDA_INDEX_H_
+#endif  // TENSORD_BACKENDS_CUDA_CODEGEN_INDEX_H_

@@ -1,10 +1,10 @@
-#include "engine/fusion/cuda_reduce_plan.h"
+#include "backends/cuda/codegen/reduce_plan.h"
 
 #include <algorithm>
 #include <bit>
 
+#include "backends/cuda/codegen/values.h"
 #include "engine/base/rounding.h"
-#include "engine/fusion/cuda_values.h"
 
 namespace tensord {
 namespace {

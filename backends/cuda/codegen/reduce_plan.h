@@ -1,10 +1,10 @@
-#ifndef TENSORD_ENGINE_FUSION_CUDA_REDUCE_PLAN_H_
-#define TENSORD_ENGINE_FUSION_CUDA_REDUCE_PLAN_H_
+#ifndef TENSORD_BACKENDS_CUDA_CODEGEN_REDUCE_PLAN_H_
+#define TENSORD_BACKENDS_CUDA_CODEGEN_REDUCE_PLAN_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "engine/fusion/cuda_printer.h"
+#include "backends/cuda/codegen/printer.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord {
@@ -48,4 +48,4 @@ CudaReducePlan PlanCudaReduce(const MicroProgram& program, const CudaOptions& op
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_FUSION_CUDA_REDUCE_PLAN_H_
+#endif  // TENSORD_BACKENDS_CUDA_CODEGEN_REDUCE_PLAN_H_

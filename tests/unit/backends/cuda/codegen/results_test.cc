@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "engine/fusion/cuda_printer.h"
+#include "backends/cuda/codegen/printer.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/complex_limits.h"
 #include "tests/testlib/cuda_device.h"
@@ -26,7 +26,7 @@
 #include "tests/testlib/micro_evaluator.h"
 #include "tests/testlib/random_literal.h"
 #include "tests/testlib/random_micro_program.h"
-#include "tests/unit/engine/fusion/cuda/printed_cases.h"
+#include "tests/unit/backends/cuda/codegen/printed_cases.h"
 
 namespace tensord {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/fusion/cuda_reduce.h"
+#include "backends/cuda/codegen/reduce.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
+#include "backends/cuda/codegen/index.h"
+#include "backends/cuda/codegen/reduce_plan.h"
+#include "backends/cuda/codegen/values.h"
 #include "engine/base/rounding.h"
-#include "engine/fusion/cuda_index.h"
-#include "engine/fusion/cuda_reduce_plan.h"
-#include "engine/fusion/cuda_values.h"
 
 namespace tensord {
 namespace {

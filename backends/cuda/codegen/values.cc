@@ -1,4 +1,4 @@
-#include "engine/fusion/cuda_values.h"
+#include "backends/cuda/codegen/values.h"
 
 #include <bit>
 #include <cmath>

@@ -1,13 +1,13 @@
-#ifndef TENSORD_ENGINE_FUSION_CUDA_WRITER_H_
-#define TENSORD_ENGINE_FUSION_CUDA_WRITER_H_
+#ifndef TENSORD_BACKENDS_CUDA_CODEGEN_WRITER_H_
+#define TENSORD_BACKENDS_CUDA_CODEGEN_WRITER_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "engine/fusion/cuda_prelude.h"
-#include "engine/fusion/cuda_printer.h"
+#include "backends/cuda/codegen/prelude.h"
+#include "backends/cuda/codegen/printer.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord {
@@ -73,4 +73,4 @@ std::vector<bool> NeededValues(const MicroProgram& program, const std::vector<in
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_FUSION_CUDA_WRITER_H_
+#endif  // TENSORD_BACKENDS_CUDA_CODEGEN_WRITER_H_

@@ -1,11 +1,11 @@
-#include "engine/fusion/cuda_map.h"
+#include "backends/cuda/codegen/map.h"
 
 #include <algorithm>
 #include <vector>
 
+#include "backends/cuda/codegen/index.h"
+#include "backends/cuda/codegen/values.h"
 #include "engine/base/rounding.h"
-#include "engine/fusion/cuda_index.h"
-#include "engine/fusion/cuda_values.h"
 
 namespace tensord {
 namespace {

@@ -1,7 +1,7 @@
-#ifndef TENSORD_ENGINE_FUSION_CUDA_MAP_H_
-#define TENSORD_ENGINE_FUSION_CUDA_MAP_H_
+#ifndef TENSORD_BACKENDS_CUDA_CODEGEN_MAP_H_
+#define TENSORD_BACKENDS_CUDA_CODEGEN_MAP_H_
 
-#include "engine/fusion/cuda_writer.h"
+#include "backends/cuda/codegen/writer.h"
 
 namespace tensord {
 
@@ -11,4 +11,4 @@ void PrintCudaMap(CudaWriter* writer, CudaKernel* kernel);
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_FUSION_CUDA_MAP_H_
+#endif  // TENSORD_BACKENDS_CUDA_CODEGEN_MAP_H_

@@ -1,10 +1,10 @@
-#ifndef TENSORD_ENGINE_FUSION_CUDA_VALUES_H_
-#define TENSORD_ENGINE_FUSION_CUDA_VALUES_H_
+#ifndef TENSORD_BACKENDS_CUDA_CODEGEN_VALUES_H_
+#define TENSORD_BACKENDS_CUDA_CODEGEN_VALUES_H_
 
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "engine/fusion/cuda_prelude.h"
+#include "backends/cuda/codegen/prelude.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord {
@@ -42,4 +42,4 @@ std::string CudaNeutral(ReduceKind kind, DType dtype, CudaPrelude* prelude);
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_FUSION_CUDA_VALUES_H_
+#endif  // TENSORD_BACKENDS_CUDA_CODEGEN_VALUES_H_

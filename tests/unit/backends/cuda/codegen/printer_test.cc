@@ -1,13 +1,13 @@
-#include "engine/fusion/cuda_printer.h"
+#include "backends/cuda/codegen/printer.h"
 
 #include <string>
 #include <vector>
 
-#include "engine/fusion/cuda_values.h"
+#include "backends/cuda/codegen/values.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/micro_builder.h"
 #include "tests/testlib/nvrtc.h"
-#include "tests/unit/engine/fusion/cuda/printed_cases.h"
+#include "tests/unit/backends/cuda/codegen/printed_cases.h"
 
 namespace tensord {
 namespace {
