@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cli/file.h"
 #include "clients/cli/npy.h"
-#include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/tensord.h"
 #include "tests/e2e/server_binary.h"
 #include "tests/testlib/tensordctl_call.h"
 

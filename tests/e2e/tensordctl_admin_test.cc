@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "pprof/profile.pb.h"
+#include "tensord/tensord.h"
 #include "tests/e2e/server_binary.h"
 #include "tests/testlib/tensordctl_call.h"
 

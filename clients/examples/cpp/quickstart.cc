@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "clients/cpp/tensord.h"
+#include "tensord/tensord.h"
 
 namespace {
 

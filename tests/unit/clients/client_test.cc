@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/tensord.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::client {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/tensord.h"
 #include "tests/unit/clients/client_tensors.h"
 #include "tests/unit/clients/traced_text.h"
 
