@@ -9,7 +9,7 @@
 #include "clients/cli/arguments.h"
 #include "clients/cli/connection.h"
 #include "clients/cli/console.h"
-#include "clients/cpp/admin_client.h"
+#include "tensord/admin_client.h"
 
 namespace tensord::cli {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "clients/cli/connection.h"
-#include "clients/cpp/default_target.h"
+#include "tensord/default_target.h"
 
 namespace tensord::cli {
 namespace {

@@ -10,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/cli/arguments.h"
-#include "clients/cpp/client.h"
-#include "clients/cpp/dtype.h"
 #include "clients/load/load_plan.h"
 #include "clients/load/workload.h"
+#include "tensord/client.h"
+#include "tensord/dtype.h"
 
 namespace tensord::cli {
 

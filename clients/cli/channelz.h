@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "clients/cpp/admin_client.h"
 #include "google/protobuf/struct.pb.h"
+#include "tensord/admin_client.h"
 
 namespace tensord::cli {
 

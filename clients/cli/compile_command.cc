@@ -5,7 +5,7 @@
 #include "clients/cli/graph_file.h"
 #include "clients/cli/program_flags.h"
 #include "clients/cli/program_text.h"
-#include "clients/cpp/client.h"
+#include "tensord/client.h"
 
 namespace tensord::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "clients/cpp/access.h"
+#include "tensord/access.h"
 
 namespace tensord::cli {
 

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/cli/arguments.h"
-#include "clients/cpp/client.h"
+#include "tensord/client.h"
 
 namespace tensord::cli {
 

@@ -1,7 +1,7 @@
 #ifndef TENSORD_CLIENTS_CLI_DTYPE_PROMOTION_H_
 #define TENSORD_CLIENTS_CLI_DTYPE_PROMOTION_H_
 
-#include "clients/cpp/dtype.h"
+#include "tensord/dtype.h"
 
 namespace tensord::cli {
 

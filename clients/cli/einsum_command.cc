@@ -13,8 +13,8 @@
 #include "clients/cli/npy.h"
 #include "clients/cli/program_flags.h"
 #include "clients/cli/timed_run.h"
-#include "clients/cpp/client.h"
 #include "google/protobuf/struct.pb.h"
+#include "tensord/client.h"
 
 namespace tensord::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "clients/cpp/host_tensor.h"
 #include "google/protobuf/repeated_field.h"
 #include "tensord/einsum/v1/einsum.pb.h"
+#include "tensord/host_tensor.h"
 #include "tensord/v1/compute.pb.h"
 #include "tensord/v1/graph.pb.h"
 

@@ -12,8 +12,8 @@
 #include "clients/cli/graph_file.h"
 #include "clients/cli/program_drawing.h"
 #include "clients/cli/program_flags.h"
-#include "clients/cpp/client.h"
 #include "google/protobuf/struct.pb.h"
+#include "tensord/client.h"
 
 namespace tensord::cli {
 namespace {

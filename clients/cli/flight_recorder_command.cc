@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "clients/cli/admin_connection.h"
 #include "clients/cli/command.h"
-#include "clients/cpp/duration.h"
+#include "clients/cpp/wire/duration.h"
 
 namespace tensord::cli {
 namespace {

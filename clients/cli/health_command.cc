@@ -5,8 +5,8 @@
 #include "absl/status/status.h"
 #include "clients/cli/command.h"
 #include "clients/cli/connection.h"
-#include "clients/cpp/client.h"
 #include "google/protobuf/struct.pb.h"
+#include "tensord/client.h"
 
 namespace tensord::cli {
 namespace {

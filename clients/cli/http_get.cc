@@ -13,7 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "clients/cpp/steady_time.h"
+#include "clients/cpp/connection/steady_time.h"
 #include "clients/load/dial.h"
 
 namespace tensord::cli {

@@ -8,7 +8,7 @@
 #include "clients/cli/command.h"
 #include "clients/cli/connection.h"
 #include "clients/cli/program_text.h"
-#include "clients/cpp/client.h"
+#include "tensord/client.h"
 
 namespace tensord::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "clients/cpp/admin_client.h"
 #include "google/protobuf/repeated_ptr_field.h"
+#include "tensord/admin_client.h"
 
 namespace tensord::cli {
 

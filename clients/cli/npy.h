@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "clients/cpp/host_tensor.h"
+#include "tensord/host_tensor.h"
 
 namespace tensord::cli {
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "clients/cpp/shape.h"
+#include "tensord/shape.h"
 
 namespace tensord::cli {
 

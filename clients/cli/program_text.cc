@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "clients/cpp/dtype.h"
-#include "clients/cpp/duration.h"
+#include "clients/cpp/wire/duration.h"
+#include "tensord/dtype.h"
 
 namespace tensord::cli {
 namespace {

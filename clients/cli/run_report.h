@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "clients/cli/console.h"
-#include "clients/cpp/client.h"
+#include "tensord/client.h"
 
 namespace tensord::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/cpp/host_tensor.h"
+#include "tensord/host_tensor.h"
 
 namespace tensord::cli {
 

@@ -5,7 +5,7 @@
 #include "absl/types/span.h"
 #include "clients/cli/program_flags.h"
 #include "clients/cli/run_report.h"
-#include "clients/cpp/client.h"
+#include "tensord/client.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::cli {

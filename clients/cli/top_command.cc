@@ -16,8 +16,8 @@
 #include "clients/cli/server_view.h"
 #include "clients/cli/server_view_text.h"
 #include "clients/cli/terminal.h"
-#include "clients/cpp/client.h"
-#include "clients/cpp/steady_time.h"
+#include "clients/cpp/connection/steady_time.h"
+#include "tensord/client.h"
 
 namespace tensord::cli {
 namespace {

@@ -1,10 +1,10 @@
 #include "clients/load/call.h"
 
 #include "absl/time/time.h"
-#include "clients/cpp/call_context.h"
-#include "clients/cpp/error_detail.h"
-#include "clients/cpp/execute_wire.h"
-#include "clients/cpp/steady_time.h"
+#include "clients/cpp/connection/call_context.h"
+#include "clients/cpp/connection/steady_time.h"
+#include "clients/cpp/wire/execute_wire.h"
+#include "tensord/error_detail.h"
 
 namespace tensord::load {
 

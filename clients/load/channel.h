@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "clients/cpp/client.h"
 #include "clients/load/dial.h"
 #include "grpcpp/channel.h"
+#include "tensord/client.h"
 
 namespace tensord::load {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "clients/cpp/execute_wire.h"
-#include "clients/cpp/routing.h"
+#include "clients/cpp/connection/routing.h"
+#include "clients/cpp/wire/execute_wire.h"
 
 namespace tensord::load {
 

@@ -9,10 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "clients/cpp/client.h"
 #include "clients/load/arrivals.h"
 #include "clients/load/workload.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "tensord/client.h"
 
 namespace tensord::load {
 

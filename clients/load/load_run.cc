@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "clients/cpp/connecting.h"
-#include "clients/cpp/transport_end.h"
+#include "clients/cpp/connection/connecting.h"
+#include "clients/cpp/connection/transport_end.h"
 #include "clients/load/call.h"
 #include "clients/load/channel.h"
 #include "clients/load/timer_queue.h"

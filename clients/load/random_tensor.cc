@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "clients/cpp/shape.h"
+#include "tensord/shape.h"
 
 namespace tensord::load {
 namespace {

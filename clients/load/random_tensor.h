@@ -2,8 +2,8 @@
 #define TENSORD_CLIENTS_LOAD_RANDOM_TENSOR_H_
 
 #include "absl/status/statusor.h"
-#include "clients/cpp/host_tensor.h"
 #include "clients/load/split_mix.h"
+#include "tensord/host_tensor.h"
 
 namespace tensord::load {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "clients/cpp/duration.h"
-#include "clients/cpp/wire_cursor.h"
+#include "clients/cpp/wire/duration.h"
+#include "clients/cpp/wire/wire_cursor.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::load {

@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "clients/cpp/contraction.h"
-#include "clients/cpp/elementwise.h"
-#include "clients/cpp/evaluation.h"
-#include "clients/cpp/reduction.h"
-#include "clients/cpp/structural.h"
 #include "clients/load/random_tensor.h"
+#include "tensord/contraction.h"
+#include "tensord/elementwise.h"
+#include "tensord/evaluation.h"
+#include "tensord/reduction.h"
+#include "tensord/structural.h"
 
 namespace tensord::load {
 namespace {

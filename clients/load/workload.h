@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "clients/cpp/host_tensor.h"
+#include "tensord/host_tensor.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::load {

@@ -1,8 +1,10 @@
 # tensord_library(NAME DEPS…): a static library of the .cc files of the current folder. One library a folder, so
-# that its DEPS are the layers that it may see. GENERATED adds files that the build makes.
+# that its DEPS are the layers that it may see. ROOMS are folders below it, whose files belong to it too: their layers are
+# in deploy/dev/check_layers.py. GENERATED adds files that the build makes.
 function(tensord_library name)
-  cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;GENERATED" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;GENERATED;ROOMS" ${ARGN})
+  list(TRANSFORM ARG_ROOMS REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1/*.cc")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${ARG_ROOMS})
   if(sources OR ARG_GENERATED)
     add_library(${name} STATIC ${sources} ${ARG_GENERATED})
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "clients/cpp/execute_wire.h"
+#include "clients/cpp/wire/execute_wire.h"
 #include "google/protobuf/stubs/logging.h"
 #include "tests/fuzz/entries.h"
 #include "tests/fuzz/require.h"

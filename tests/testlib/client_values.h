@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "clients/cpp/error_detail.h"
-#include "clients/cpp/host_tensor.h"
+#include "tensord/error_detail.h"
+#include "tensord/host_tensor.h"
 
 namespace tensord {
 

@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/admin_client.h"
-#include "clients/cpp/client.h"
 #include "clients/load/load_run.h"
 #include "clients/load/workload.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/admin_client.h"
+#include "tensord/client.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/client_values.h"

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/access.h"
-#include "clients/cpp/client.h"
 #include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/access.h"
+#include "tensord/client.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tensordctl_call.h"
 #include "tests/testlib/tls/certificate_authority.h"

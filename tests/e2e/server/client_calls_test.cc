@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "clients/cpp/client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/client_values.h"
 

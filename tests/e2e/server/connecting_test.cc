@@ -1,6 +1,6 @@
 // How connecting ends: at once where time changes nothing, and with a server where one comes to answer.
 
-#include "clients/cpp/connecting.h"
+#include "clients/cpp/connection/connecting.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "clients/cpp/access.h"
-#include "clients/cpp/client.h"
 #include "clients/load/dial.h"
 #include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/access.h"
+#include "tensord/client.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"

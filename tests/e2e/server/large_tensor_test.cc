@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "clients/cpp/client.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
 #include "tests/e2e/server/session_client.h"
 
 namespace tensord {

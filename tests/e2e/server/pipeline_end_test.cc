@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/channel_arguments.h"
-#include "clients/cpp/pipeline.h"
-#include "clients/cpp/steady_time.h"
+#include "clients/cpp/connection/channel_arguments.h"
+#include "clients/cpp/connection/steady_time.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
+#include "tensord/pipeline.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/client_values.h"

@@ -1,5 +1,5 @@
 // The C++ client's pipelines: what they carry, what their failures reach, and every way in which they end.
-#include "clients/cpp/pipeline.h"
+#include "tensord/pipeline.h"
 
 #include <memory>
 #include <optional>
@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/session_client.h"

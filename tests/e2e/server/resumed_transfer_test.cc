@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/client.h"
-#include "clients/cpp/error_detail.h"
-#include "clients/cpp/retry_backoff.h"
+#include "clients/cpp/connection/retry_backoff.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
+#include "tensord/error_detail.h"
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/mebibyte.h"

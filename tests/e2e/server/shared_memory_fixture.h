@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/client.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
 #include "tests/e2e/server/broker_socket.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/mebibyte.h"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "clients/cpp/client.h"
-#include "clients/cpp/pipeline.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
+#include "tensord/pipeline.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/e2e/server/shared_memory_fixture.h"
 #include "tests/testlib/client_values.h"

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/client.h"
-#include "clients/cpp/error_detail.h"
 #include "engine/base/fingerprint.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
+#include "tensord/error_detail.h"
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/e2e/server/shared_memory_fixture.h"

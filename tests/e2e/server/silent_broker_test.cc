@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/broker_connection.h"
-#include "clients/cpp/client.h"
+#include "clients/cpp/shared_memory/broker_connection.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
 #include "tensord/v1/shared_memory.pb.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"

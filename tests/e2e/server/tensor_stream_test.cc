@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/client.h"
-#include "clients/cpp/error_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/checksum/crc32c.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
 #include "server/rpc/tensor_part.h"
+#include "tensord/client.h"
+#include "tensord/error_detail.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/raw_stream.h"

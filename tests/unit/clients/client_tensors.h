@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/expression.h"
-#include "clients/cpp/shape.h"
-#include "clients/cpp/tensor.h"
+#include "tensord/expression.h"
+#include "tensord/shape.h"
+#include "tensord/tensor.h"
 
 namespace tensord::client {
 

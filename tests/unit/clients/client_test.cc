@@ -1,4 +1,4 @@
-#include "clients/cpp/client.h"
+#include "tensord/client.h"
 
 #include <chrono>
 #include <cstdlib>

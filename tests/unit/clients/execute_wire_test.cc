@@ -1,12 +1,12 @@
-#include "clients/cpp/execute_wire.h"
+#include "clients/cpp/wire/execute_wire.h"
 
 #include <string>
 #include <vector>
 
-#include "clients/cpp/error_detail.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/stubs/logging.h"
 #include "gtest/gtest.h"
+#include "tensord/error_detail.h"
 
 namespace tensord::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "clients/cpp/half_types.h"
+#include "tensord/half_types.h"
 
 #include <cmath>
 #include <limits>

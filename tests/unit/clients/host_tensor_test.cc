@@ -1,4 +1,4 @@
-#include "clients/cpp/host_tensor.h"
+#include "tensord/host_tensor.h"
 
 #include <complex>
 #include <string>

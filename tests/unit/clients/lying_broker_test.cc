@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "clients/cpp/shared_memory.h"
 #include "gtest/gtest.h"
+#include "tensord/shared_memory.h"
 #include "tensord/v1/shared_memory.pb.h"
 #include "tests/unit/engine/runtime/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Pipelines and servers that are none.
-#include "clients/cpp/pipeline.h"
+#include "tensord/pipeline.h"
 
 #include <functional>
 #include <memory>
@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::client {

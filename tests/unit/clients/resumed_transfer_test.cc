@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/client.h"
-#include "clients/cpp/error_detail.h"
 #include "gtest/gtest.h"
 #include "proto/checksum/crc32c.h"
+#include "tensord/client.h"
+#include "tensord/error_detail.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::client {

@@ -1,13 +1,13 @@
 // Life behind a balancer: the key that calls have for it, programs that another server compiled, calls that are made
 // again.
-#include "clients/cpp/routing.h"
+#include "clients/cpp/connection/routing.h"
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "clients/cpp/compiled_programs.h"
+#include "clients/cpp/calls/compiled_programs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/tensord.h"

@@ -1,4 +1,4 @@
-#include "clients/cpp/shape.h"
+#include "tensord/shape.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "clients/cpp/tensor.h"
+#include "tensord/tensor.h"
 
 #include <complex>
 #include <limits>

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "clients/cpp/evaluation.h"
+#include "tensord/evaluation.h"
 
 namespace tensord::client {
 

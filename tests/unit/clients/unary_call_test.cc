@@ -1,5 +1,5 @@
 // Calls whose server ends them well, and sends no answer or one that is none.
-#include "clients/cpp/unary_call.h"
+#include "clients/cpp/connection/unary_call.h"
 
 #include <chrono>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "clients/cpp/upload_connection.h"
+#include "clients/cpp/connection/upload_connection.h"
 
 #include <cstdint>
 #include <future>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "clients/cpp/client.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "tensord/client.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::client {

@@ -21,8 +21,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
-#include "clients/cpp/broker_connection.h"
-#include "clients/cpp/steady_time.h"
+#include "clients/cpp/connection/steady_time.h"
+#include "clients/cpp/shared_memory/broker_connection.h"
 #include "engine/base/descriptor.h"
 #include "engine/base/refusal.h"
 #include "engine/base/steady_time.h"

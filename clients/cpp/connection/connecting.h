@@ -1,0 +1,29 @@
+#ifndef TENSORD_CLIENTS_CPP_CONNECTION_CONNECTING_H_
+#define TENSORD_CLIENTS_CPP_CONNECTION_CONNECTING_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "grpcpp/channel.h"
+
+namespace tensord::client {
+
+// INVALID_ARGUMENT for a path where gRPC would look for a host, "/run/tensord.sock" instead of
+// "unix:/run/tensord.sock", and for one that is too long for a socket.
+absl::Status CheckTarget(const std::string& target);
+
+// Whether time changes nothing of an error in gRPC's words: a certificate that nobody trusts, a socket that may not be
+// opened. What may be over in a moment is none: nobody listens yet, a server that starts or stops breaks off.
+bool IsPermanent(absl::string_view error);
+
+// Waits until a server answers. UNAVAILABLE with what was in the way: when `timeout` is over, and at once where that is
+// permanent.
+absl::Status AwaitConnection(const std::shared_ptr<grpc::Channel>& channel, const std::string& target,
+                             absl::Duration timeout);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_CONNECTION_CONNECTING_H_

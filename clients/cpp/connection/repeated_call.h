@@ -1,0 +1,38 @@
+#ifndef TENSORD_CLIENTS_CPP_CONNECTION_REPEATED_CALL_H_
+#define TENSORD_CLIENTS_CPP_CONNECTION_REPEATED_CALL_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "clients/cpp/connection/retry_backoff.h"
+#include "clients/cpp/connection/steady_time.h"
+
+namespace tensord::client {
+
+// Whether a server may have been at work for the call when it broke off: it may have died of it. gRPC, and ToAbslStatus
+// of a proxy, tell by the message alone that no server was given it.
+bool MayHaveRun(const absl::Status& unavailable);
+
+// Makes a call that may run twice, and makes it again where no server took it or its answer was lost: behind a balancer
+// another one has it. Four times at most, twice where it may have run, after pauses, and not past the deadline.
+template <typename Result, typename Call>
+absl::StatusOr<Result> RepeatedCall(absl::Time deadline, const Call& call) {
+  constexpr int kMostCalls = 4, kMostBroken = 2;
+  int broken = 0;
+  RetryBackoff backoff(kMostCalls);
+  while (true) {
+    absl::StatusOr<Result> result = call();
+    if (!absl::IsUnavailable(result.status())) return result;
+    if (MayHaveRun(result.status()) && ++broken == kMostBroken) return result;
+    const std::optional<absl::Duration> pause = backoff.Next(SteadyNow(), deadline);
+    if (!pause.has_value()) return result;
+    absl::SleepFor(*pause);
+  }
+}
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_CONNECTION_REPEATED_CALL_H_

@@ -1,0 +1,35 @@
+#ifndef TENSORD_CLIENTS_CPP_CONNECTION_TRANSPORT_END_H_
+#define TENSORD_CLIENTS_CPP_CONNECTION_TRANSPORT_END_H_
+
+#include <memory>
+
+#include "absl/time/time.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/support/status.h"
+
+namespace tensord::client {
+
+// The end of every wait for the transport. It loses steps of calls now and then, whose tags its queue never hands out;
+// who waits for one gives up when it is late, and keeps for ever what the transport may still write to.
+
+// So long the transport may take to end a call whose deadline has passed, that was cancelled, or that broke.
+inline constexpr absl::Duration kEndWithin = absl::Seconds(2);
+
+// When a call has ended at the latest: at its deadline and kEndWithin. Without a deadline, never: its answer may take
+// as long as the server does.
+gpr_timespec LatestEnd(const grpc::ClientContext& context);
+// The same for anything else that the transport is to end at a time.
+gpr_timespec LatestEnd(gpr_timespec deadline);
+// The same from now on, for a call that was cancelled or broke just now.
+gpr_timespec HurriedEnd(gpr_timespec latest_end);
+
+// What a call ended with that the transport did not end in time: DEADLINE_EXCEEDED, and before its deadline
+// `otherwise`.
+grpc::Status EndedLate(const grpc::ClientContext& context, grpc::StatusCode otherwise);
+
+// Keeps for the rest of the process what a transport may still write to.
+void KeepForever(std::shared_ptr<void> kept);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_CONNECTION_TRANSPORT_END_H_

@@ -1,0 +1,46 @@
+#ifndef TENSORD_CLIENTS_CPP_CONNECTION_UPLOAD_CONNECTION_H_
+#define TENSORD_CLIENTS_CPP_CONNECTION_UPLOAD_CONNECTION_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/generic/generic_stub.h"
+
+namespace tensord::client {
+
+// A connection to a unix socket for large uploads, one at a time. What such a socket holds is little unless it is asked
+// for more, and with each filling the transport and the thread that uploads wake one another; gRPC has no option for
+// it, so that the socket is made here, and given to a channel. Such a channel never connects by itself: where the
+// server has closed it, as it does when it stops, the next upload makes another.
+//
+// Thread-safe. It cannot fail: what it does not serve goes by the stub that is given.
+class UploadConnection {
+ public:
+  // To where a channel of plain text to that target leads; of other targets than unix sockets it serves none.
+  explicit UploadConnection(absl::string_view target);
+  ~UploadConnection();
+  UploadConnection(const UploadConnection&) = delete;
+  UploadConnection& operator=(const UploadConnection&) = delete;
+
+  // Makes a call that sends so many bytes, once: by the connection where that is much, nobody else does and the server
+  // takes it, else by `otherwise`.
+  void Call(size_t bytes, grpc::GenericStub& otherwise, absl::FunctionRef<void(grpc::GenericStub&)> call);
+
+ private:
+  bool IsThere() const;
+  void Connect();
+  void Close();
+
+  const std::string path_;  // empty: there is none
+  std::mutex mutex_;        // held during a call
+  int socket_ = -1;         // the channel's, to see whether it is closed
+  std::unique_ptr<grpc::GenericStub> stub_;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_CONNECTION_UPLOAD_CONNECTION_H_

@@ -1,0 +1,39 @@
+#ifndef TENSORD_ACCESS_H_
+#define TENSORD_ACCESS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "tensord/client.h"
+
+namespace tensord::client {
+
+// Whom a client trusts, and what it shows the server to be let in. A value.
+struct Access {
+  // TLS. Set by any of the files below, too.
+  bool tls = false;
+  // Who signs the server's certificate, in PEM; empty: the authorities of the system.
+  std::string ca_file;
+  // The client's own certificate and its key, in PEM; both or none.
+  std::string certificate_file;
+  std::string key_file;
+  // A token, or the file that holds it alone; at most one of them.
+  std::string token;
+  std::string token_file;
+};
+
+// What the environment says: TENSORD_TLS ("1"), TENSORD_CA_FILE, TENSORD_CERTIFICATE_FILE, TENSORD_KEY_FILE,
+// TENSORD_TOKEN, TENSORD_TOKEN_FILE.
+Access AccessFromEnvironment();
+
+// Whether what is sent to a target stays on this machine: a unix socket, or a loopback address.
+bool IsLocal(absl::string_view target);
+
+// Reads the files and sets credentials and metadata of the options. INVALID_ARGUMENT where a file cannot be read, one
+// of a pair is missing, or a token would travel to another machine in plain text.
+absl::Status SetAccess(const Access& access, ConnectOptions* options);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_ACCESS_H_

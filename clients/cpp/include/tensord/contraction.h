@@ -1,0 +1,32 @@
+#ifndef TENSORD_CONTRACTION_H_
+#define TENSORD_CONTRACTION_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tensord/tensor.h"
+
+namespace tensord::client {
+
+// Which axes of two operands are paired: contracted ones are summed over, batching ones walk in step. Negative axes
+// count from the end.
+struct DotDimensions {
+  std::vector<int64_t> lhs_contracting;
+  std::vector<int64_t> rhs_contracting;
+  std::vector<int64_t> lhs_batching;
+  std::vector<int64_t> rhs_batching;
+};
+
+// Result axes: free ones of lhs, free ones of rhs, batching ones. Batch stands last, unlike in StableHLO.
+// `result_dtype` may be wider than the operands'.
+Tensor DotGeneral(const Tensor& lhs, const Tensor& rhs, const DotDimensions& dimensions,
+                  std::optional<DType> result_dtype = std::nullopt);
+
+// As NumPy's matmul: the last two axes are matrices, those before them broadcast, a vector is a row on the left and
+// a column on the right.
+Tensor MatMul(const Tensor& a, const Tensor& b);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CONTRACTION_H_

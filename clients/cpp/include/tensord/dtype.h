@@ -1,0 +1,92 @@
+#ifndef TENSORD_DTYPE_H_
+#define TENSORD_DTYPE_H_
+
+#include <complex>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "tensord/half_types.h"
+#include "tensord/v1/tensor.pb.h"
+
+namespace tensord::client {
+
+// Element type of a tensor; the numbers are those of tensord.v1.DType.
+enum class DType {
+  kBool = v1::DTYPE_BOOL,
+  kI32 = v1::DTYPE_I32,
+  kI64 = v1::DTYPE_I64,
+  kF32 = v1::DTYPE_F32,
+  kF64 = v1::DTYPE_F64,
+  kC64 = v1::DTYPE_C64,
+  kC128 = v1::DTYPE_C128,
+  kF16 = v1::DTYPE_F16,
+  kBF16 = v1::DTYPE_BF16,
+};
+
+// Order of the elements in a buffer; the numbers are those of tensord.v1.MemoryOrder.
+enum class MemoryOrder {
+  kColumnMajor = v1::MEMORY_ORDER_COLUMN_MAJOR,
+  kRowMajor = v1::MEMORY_ORDER_ROW_MAJOR,
+};
+
+inline v1::DType ToWire(DType dtype) { return static_cast<v1::DType>(dtype); }
+inline v1::MemoryOrder ToWire(MemoryOrder order) { return static_cast<v1::MemoryOrder>(order); }
+
+// False for a number that is no dtype known here (a newer server's, or garbage).
+bool IsKnownDType(int wire_value);
+
+int64_t SizeInBytes(DType dtype);
+// "f32", "c128", "bool", …
+absl::string_view DTypeName(DType dtype);
+
+bool IsComplex(DType dtype);
+// F16, BF16, F32 and F64.
+bool IsFloat(DType dtype);
+// I32 and I64.
+bool IsInteger(DType dtype);
+// F32 for C64, F64 for C128, and any other dtype itself.
+DType RealPart(DType dtype);
+
+// The dtype whose elements are the C++ type T. Other types do not compile.
+template <typename T>
+struct DTypeOf;
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType kValue = DType::kBool;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType kValue = DType::kI32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType kValue = DType::kI64;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType kValue = DType::kF32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType kValue = DType::kF64;
+};
+template <>
+struct DTypeOf<std::complex<float>> {
+  static constexpr DType kValue = DType::kC64;
+};
+template <>
+struct DTypeOf<std::complex<double>> {
+  static constexpr DType kValue = DType::kC128;
+};
+template <>
+struct DTypeOf<Half> {
+  static constexpr DType kValue = DType::kF16;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType kValue = DType::kBF16;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_DTYPE_H_

@@ -1,0 +1,35 @@
+#ifndef TENSORD_EVALUATION_H_
+#define TENSORD_EVALUATION_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tensord/client.h"
+#include "tensord/host_tensor.h"
+#include "tensord/tensor.h"
+#include "tensord/v1/graph.pb.h"
+
+namespace tensord::client {
+
+// A graph and the values of its inputs, in their order.
+struct TracedGraph {
+  v1::Graph graph;
+  std::vector<HostTensor> arguments;
+};
+
+// The graph that computes `outputs`, for Client::Compile and Client::Explain. What outputs share stands in it once.
+// Depends on nothing but the operations and the dtypes and shapes of the inputs, so that equal computations find one
+// compiled program. Fails with the first failure among the outputs.
+absl::StatusOr<TracedGraph> Trace(absl::Span<const Tensor> outputs);
+
+// The value of a tensor, in options.order; one call to the server.
+absl::StatusOr<HostTensor> Eval(Client& client, const Tensor& output, const ExecuteOptions& options = {});
+
+// The values of several tensors in one call, which computes once what they share. None: no call.
+absl::StatusOr<std::vector<HostTensor>> EvalAll(Client& client, absl::Span<const Tensor> outputs,
+                                                const ExecuteOptions& options = {});
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_EVALUATION_H_

@@ -1,0 +1,26 @@
+// The wire's gathers and scatters as they are, with StableHLO's attributes, checked before they are sent. Indices are
+// I32 or I64. What is out of bounds is clamped by a gather, so that the slice fits, and skipped whole by a scatter.
+#ifndef TENSORD_GATHER_SCATTER_H_
+#define TENSORD_GATHER_SCATTER_H_
+
+#include <vector>
+
+#include "tensord/tensor.h"
+
+namespace tensord::client {
+
+// A slice of x of attributes.slice_sizes() for each index vector.
+Tensor Gather(const Tensor& x, const Tensor& start_indices, const v1::Gather& attributes);
+
+// The same for slice sizes that are computed from shapes: attributes.slice_sizes() stays empty, and operand i of a size
+// is the i-th of x, start_indices, sources….
+Tensor GatherDynamicSliceSizes(const Tensor& x, const Tensor& start_indices, const v1::Gather& attributes,
+                               const std::vector<v1::DimExpr>& slice_sizes, const std::vector<Tensor>& sources = {});
+
+// x with a window of `updates` combined into it for each index vector. With COMBINER_SET and equal indices the last
+// update in index order, which is column-major, wins.
+Tensor Scatter(const Tensor& x, const Tensor& scatter_indices, const Tensor& updates, const v1::Scatter& attributes);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_GATHER_SCATTER_H_

@@ -1,0 +1,31 @@
+// Operations that read or write at positions known when the graph runs. Indices are I32 or I64, and count from the
+// front. What is out of bounds is clamped into bounds where an operation reads or replaces a window, and skipped where
+// it puts.
+#ifndef TENSORD_INDEXING_H_
+#define TENSORD_INDEXING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "tensord/tensor.h"
+
+namespace tensord::client {
+
+// Entries of x along `axis` at `indices`, whose axes take the place of that axis.
+Tensor Take(const Tensor& x, const Tensor& indices, int64_t axis = 0);
+// result[…, i, …] = x[…, indices[…, i, …], …] along `axis`. x and indices have equal sizes on all other axes.
+Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, int64_t axis);
+
+// x with `updates`, of the shape that Take(x, indices, axis) has, combined into the entries at `indices`. An index that
+// is out of bounds is skipped; with COMBINER_SET and equal indices the last one in column-major order wins.
+Tensor Put(const Tensor& x, const Tensor& indices, const Tensor& updates, v1::Scatter::Combiner combiner,
+           int64_t axis = 0);
+
+// The window of these sizes that starts at `start`: one index for each axis of x, shifted so that the window fits.
+Tensor DynamicSlice(const Tensor& x, const Tensor& start, const std::vector<int64_t>& sizes);
+// x with the window at `start` replaced by `update`, shifted so that it fits.
+Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const Tensor& start);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_INDEXING_H_

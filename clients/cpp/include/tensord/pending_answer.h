@@ -1,0 +1,40 @@
+#ifndef TENSORD_PENDING_ANSWER_H_
+#define TENSORD_PENDING_ANSWER_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "clients/cpp/calls/arrival.h"
+#include "tensord/execute_answer.h"
+
+namespace tensord::client {
+
+// The answer to a call that a Pipeline was given. May be waited for after the pipeline is gone, or not at all. Can be
+// moved, and not be used after that. Thread-compatible.
+class PendingAnswer {
+ public:
+  explicit PendingAnswer(std::shared_ptr<Arrival> arrival) : arrival_(std::move(arrival)) {}
+  PendingAnswer(PendingAnswer&&) = default;
+  PendingAnswer& operator=(PendingAnswer&& other) noexcept {
+    std::swap(arrival_, other.arrival_);
+    return *this;
+  }
+  ~PendingAnswer() {
+    if (arrival_ != nullptr) arrival_->Drop();
+  }
+
+  // Whether it is there by then. absl::InfinitePast(): whether it is there.
+  bool WaitUntil(absl::Time deadline) { return arrival_->WaitUntil(deadline); }
+  // Waits until it is there. What the server refused the call with, or what the pipeline ended with. The first time it
+  // copies the tensors out of gRPC's buffers, each once; later it returns the same tensors.
+  absl::StatusOr<ExecuteAnswer> Wait() { return arrival_->Wait(); }
+
+ private:
+  std::shared_ptr<Arrival> arrival_;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_PENDING_ANSWER_H_

@@ -1,0 +1,26 @@
+// Sizes as values, and values as sizes. A size that is known only when the graph runs is kRunTimeSize in a tensor's
+// shape. Elementwise operations, reductions, transpositions, products and concatenation take such tensors; what needs
+// the number (Reshape, Slice, BroadcastTo) refuses them.
+#ifndef TENSORD_RUN_TIME_SIZES_H_
+#define TENSORD_RUN_TIME_SIZES_H_
+
+#include <cstdint>
+
+#include "tensord/tensor.h"
+
+namespace tensord::client {
+
+// The size of an axis, as an I64 of rank 0.
+Tensor ShapeOf(const Tensor& x, int64_t axis);
+
+// The first clamp(size, 0, size of the axis) entries of x along `axis`; `size` is an I32 or I64 of rank 0. The result's
+// size along the axis is kRunTimeSize.
+Tensor DynamicTruncate(const Tensor& x, const Tensor& size, int64_t axis = 0);
+
+// x with zeros behind its last entry along `axis`, up to the size that the axis has in `reference`; where it is longer
+// already, it stays as it is. Of the reference, whose dtype and rank may be others, only that size is used.
+Tensor PadToMatch(const Tensor& x, const Tensor& reference, int64_t axis = 0);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_RUN_TIME_SIZES_H_

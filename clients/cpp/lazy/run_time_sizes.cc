@@ -1,0 +1,54 @@
+#include "tensord/run_time_sizes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/refused_operation.h"
+
+namespace tensord::client {
+Tensor ShapeOf(const Tensor& x, int64_t axis) {
+  if (!x.ok()) return x;
+  absl::StatusOr<int64_t> dimension = NormalizeAxis("ShapeOf", axis, x.rank());
+  if (!dimension.ok()) return Tensor::Failed(dimension.status());
+  v1::Node op;
+  op.mutable_shape_of()->set_dimension(*dimension);
+  return Tensor::FromOp(std::move(op), {x}, DType::kI64, {});
+}
+
+Tensor DynamicTruncate(const Tensor& x, const Tensor& size, int64_t axis) {
+  if (!x.ok()) return x;
+  if (!size.ok()) return size;
+  absl::StatusOr<int64_t> dimension = NormalizeAxis("DynamicTruncate", axis, x.rank());
+  if (!dimension.ok()) return Tensor::Failed(dimension.status());
+  if (size.rank() != 0 || !IsInteger(size.dtype())) {
+    return RefusedOperation("DynamicTruncate", absl::StrCat("the size must be an i32 or i64 of rank 0: ",
+                                                            DTypeName(size.dtype()), ShapeToString(size.shape())));
+  }
+  v1::Node op;
+  op.mutable_dynamic_truncate()->set_dimension(*dimension);
+  Shape shape = x.shape();
+  shape[static_cast<size_t>(*dimension)] = kRunTimeSize;
+  return Tensor::FromOp(std::move(op), {x, size}, x.dtype(), std::move(shape));
+}
+
+Tensor PadToMatch(const Tensor& x, const Tensor& reference, int64_t axis) {
+  if (!x.ok()) return x;
+  if (!reference.ok()) return reference;
+  absl::StatusOr<int64_t> dimension = NormalizeAxis("PadToMatch", axis, x.rank());
+  if (!dimension.ok()) return Tensor::Failed(dimension.status());
+  if (*dimension >= reference.rank()) {
+    return RefusedOperation("PadToMatch", absl::StrCat("the reference lacks the axis: axis ", *dimension, " of ",
+                                                       ShapeToString(reference.shape())));
+  }
+  v1::Node op;
+  op.mutable_pad_to_match()->set_dimension(*dimension);
+  Shape shape = x.shape();
+  int64_t& padded = shape[static_cast<size_t>(*dimension)];
+  const int64_t wanted = reference.shape()[static_cast<size_t>(*dimension)];
+  padded = padded == kRunTimeSize || wanted == kRunTimeSize ? kRunTimeSize : std::max(padded, wanted);
+  return Tensor::FromOp(std::move(op), {x, reference}, x.dtype(), std::move(shape));
+}
+
+}  // namespace tensord::client

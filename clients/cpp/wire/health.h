@@ -1,0 +1,26 @@
+// The two messages of grpc.health.v1, whose generated classes gRPC does not install.
+#ifndef TENSORD_CLIENTS_CPP_WIRE_HEALTH_H_
+#define TENSORD_CLIENTS_CPP_WIRE_HEALTH_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace tensord::client {
+
+inline constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
+
+// The numbers are those of grpc.health.v1.HealthCheckResponse.ServingStatus.
+enum class Health { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
+
+// "SERVING", as that enumeration spells it.
+absl::string_view HealthName(Health health);
+
+grpc::ByteBuffer EncodeHealthRequest(absl::string_view service);
+
+// INTERNAL where the bytes are no HealthCheckResponse. A status of a later protocol is kUnknown.
+absl::StatusOr<Health> DecodeHealthResponse(const grpc::ByteBuffer& response);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_WIRE_HEALTH_H_
