@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "clients/cli/file.h"
-#include "clients/cli/npy.h"
+#include "clients/cli/files/file.h"
+#include "clients/cli/files/npy.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/tensord.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/cli/command.h"
+#include "clients/cli/shell/command.h"
 
 namespace tensord::cli {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "clients/cli/command.h"
+#include "clients/cli/shell/command.h"
 
 int main(int argc, char** argv) {
   // A reader that goes away (`tensordctl info | head`) makes writing fail, and must not kill gRPC's threads.

@@ -1,4 +1,4 @@
-#include "clients/cli/arguments.h"
+#include "clients/cli/shell/arguments.h"
 
 #include <string>
 #include <vector>

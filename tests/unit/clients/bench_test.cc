@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "clients/cli/bench_report.h"
-#include "clients/cli/file.h"
-#include "clients/cli/npy.h"
+#include "clients/cli/bench/bench_report.h"
+#include "clients/cli/files/file.h"
+#include "clients/cli/files/npy.h"
 #include "clients/load/call.h"
 #include "clients/load/load_result.h"
 #include "gmock/gmock.h"

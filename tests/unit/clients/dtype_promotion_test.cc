@@ -1,4 +1,4 @@
-#include "clients/cli/dtype_promotion.h"
+#include "clients/cli/programs/dtype_promotion.h"
 
 #include <iterator>
 #include <string>

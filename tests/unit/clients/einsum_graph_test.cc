@@ -1,4 +1,4 @@
-#include "clients/cli/einsum_graph.h"
+#include "clients/cli/programs/einsum_graph.h"
 
 #include <complex>
 #include <string>

@@ -1,4 +1,4 @@
-#include "clients/cli/explain_text.h"
+#include "clients/cli/programs/explain_text.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "clients/cli/graph_file.h"
+#include "clients/cli/files/graph_file.h"
 
 #include <fstream>
 #include <string>

@@ -1,4 +1,4 @@
-#include "clients/cli/npy.h"
+#include "clients/cli/files/npy.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

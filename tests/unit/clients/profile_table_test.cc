@@ -1,4 +1,4 @@
-#include "clients/cli/profile_table.h"
+#include "clients/cli/programs/profile_table.h"
 
 #include <string>
 #include <vector>

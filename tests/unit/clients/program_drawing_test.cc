@@ -1,4 +1,4 @@
-#include "clients/cli/program_drawing.h"
+#include "clients/cli/programs/program_drawing.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "clients/cli/file.h"
+#include "clients/cli/files/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "clients/cli/prometheus_text.h"
+#include "clients/cli/operators/prometheus_text.h"
 
 #include <cmath>
 #include <string>

@@ -1,4 +1,4 @@
-#include "clients/cli/run_trace.h"
+#include "clients/cli/programs/run_trace.h"
 
 #include <map>
 #include <string>

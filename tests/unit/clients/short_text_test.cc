@@ -1,4 +1,4 @@
-#include "clients/cli/short_text.h"
+#include "clients/cli/shell/short_text.h"
 
 #include "gtest/gtest.h"
 

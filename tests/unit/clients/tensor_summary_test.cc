@@ -1,4 +1,4 @@
-#include "clients/cli/tensor_summary.h"
+#include "clients/cli/files/tensor_summary.h"
 
 #include <complex>
 #include <limits>

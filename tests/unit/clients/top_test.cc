@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "clients/cli/http_get.h"
-#include "clients/cli/server_view.h"
-#include "clients/cli/server_view_text.h"
+#include "clients/cli/operators/http_get.h"
+#include "clients/cli/operators/server_view.h"
+#include "clients/cli/operators/server_view_text.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"

@@ -1,0 +1,166 @@
+#include "clients/cli/files/npy.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "clients/cli/files/file.h"
+#include "clients/cli/files/npy_header.h"
+
+namespace tensord::cli {
+namespace {
+
+using client::DType;
+
+struct Descriptor {
+  const char* text;
+  DType dtype;
+};
+
+constexpr std::array<Descriptor, 9> kDescriptors = {{{"|b1", DType::kBool},
+                                                     {"<i4", DType::kI32},
+                                                     {"<i8", DType::kI64},
+                                                     {"<f2", DType::kF16},
+                                                     {"<V2", DType::kBF16},
+                                                     {"<f4", DType::kF32},
+                                                     {"<f8", DType::kF64},
+                                                     {"<c8", DType::kC64},
+                                                     {"<c16", DType::kC128}}};
+
+// NumPy aligns the payload to this, so that a mapped file has aligned elements.
+constexpr size_t kAlignment = 64;
+constexpr size_t kVersion1PrefixBytes = 10;
+constexpr size_t kVersion2PrefixBytes = 12;
+
+absl::StatusOr<DType> DTypeOfDescriptor(absl::string_view text) {
+  // "=", the writer's own byte order, is little-endian on every machine that this runs on.
+  if (!text.empty() && text.front() == '=') return DTypeOfDescriptor(absl::StrCat("<", text.substr(1)));
+  for (const Descriptor& descriptor : kDescriptors) {
+    if (text == descriptor.text) return descriptor.dtype;
+  }
+  // NumPy itself writes raw two-byte elements as |V2: they have no byte order.
+  if (text == "|V2") return DType::kBF16;
+  if (!text.empty() && text.front() == '>') {
+    return absl::InvalidArgumentError(
+        absl::StrCat("big-endian elements are not supported; convert with astype(\"<", text.substr(1), "\"): ", text));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("no tensord dtype has these elements: descr ", text));
+}
+
+absl::string_view DescriptorOf(DType dtype) {
+  for (const Descriptor& descriptor : kDescriptors) {
+    if (descriptor.dtype == dtype) return descriptor.text;
+  }
+  return "";
+}
+
+absl::StatusOr<size_t> PayloadBytes(const NpyHeader& header) {
+  const absl::StatusOr<DType> dtype = DTypeOfDescriptor(header.descriptor);
+  if (!dtype.ok()) return dtype.status();
+  const absl::StatusOr<int64_t> elements = client::ElementCount(header.shape);
+  if (!elements.ok()) return elements.status();
+  int64_t bytes;
+  if (__builtin_mul_overflow(*elements, client::SizeInBytes(*dtype), &bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("the array has more bytes than 64 bits count: ", header.descriptor,
+                                                   client::ShapeToString(header.shape)));
+  }
+  return static_cast<size_t>(bytes);
+}
+
+absl::Status OtherLength(const NpyHeader& header, absl::string_view bytes) {
+  return absl::InvalidArgumentError(absl::StrCat("the file's length does not fit its header: ", header.descriptor,
+                                                 client::ShapeToString(header.shape), ", ", bytes,
+                                                 " bytes after the header"));
+}
+
+// The header first, and then as much as it says.
+absl::StatusOr<std::string> ReadWhole(InputFile& file) {
+  std::string contents;
+  absl::Status read = file.Append(kNpyPrefixBytes, &contents);
+  if (!read.ok()) return read;
+  const absl::StatusOr<size_t> header_bytes = NpyHeaderBytes(contents);
+  if (!header_bytes.ok()) return header_bytes.status();
+  if (*header_bytes > contents.size()) read = file.Append(*header_bytes - contents.size(), &contents);
+  if (!read.ok()) return read;
+  const absl::StatusOr<NpyHeader> header = ParseNpyHeader(contents);
+  if (!header.ok()) return header.status();
+  const absl::StatusOr<size_t> payload_bytes = PayloadBytes(*header);
+  if (!payload_bytes.ok()) return payload_bytes.status();
+  const size_t size = *header_bytes + *payload_bytes;
+  if (file.size() >= 0 && static_cast<uint64_t>(file.size()) != size) {
+    return OtherLength(*header, absl::StrCat(file.size() - static_cast<int64_t>(*header_bytes)));
+  }
+  if (size > contents.size()) read = file.Append(size - contents.size(), &contents);
+  if (!read.ok()) return read;
+  read = file.Append(1, &contents);
+  if (!read.ok()) return read;
+  if (contents.size() > size) return OtherLength(*header, absl::StrCat("more than ", *payload_bytes));
+  return contents;
+}
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<client::HostTensor> ParseNpy(std::string contents) {
+  absl::StatusOr<NpyHeader> header = ParseNpyHeader(contents);
+  if (!header.ok()) return header.status();
+  absl::StatusOr<DType> dtype = DTypeOfDescriptor(header->descriptor);
+  if (!dtype.ok()) return dtype.status();
+  const absl::StatusOr<size_t> wanted_bytes = PayloadBytes(*header);
+  if (!wanted_bytes.ok()) return wanted_bytes.status();
+  const size_t payload_bytes = contents.size() - header->size_bytes;
+  if (*wanted_bytes != payload_bytes) return OtherLength(*header, absl::StrCat(payload_bytes));
+  const client::MemoryOrder order =
+      header->is_fortran_order ? client::MemoryOrder::kColumnMajor : client::MemoryOrder::kRowMajor;
+  auto owner = std::make_shared<const std::string>(std::move(contents));
+  std::shared_ptr<const char> payload(owner, owner->data() + header->size_bytes);
+  return client::HostTensor::FromBuffer(*dtype, std::move(header->shape), order, std::move(payload), payload_bytes);
+}
+
+std::string FormatNpy(const client::HostTensor& tensor) {
+  // A tuple of one element needs its comma.
+  const std::string shape =
+      absl::StrCat("(", absl::StrJoin(tensor.shape(), ", "), tensor.shape().size() == 1 ? ",)" : ")");
+  std::string dictionary =
+      absl::StrCat("{'descr': '", DescriptorOf(tensor.dtype()),
+                   "', 'fortran_order': ", tensor.order() == client::MemoryOrder::kColumnMajor ? "True" : "False",
+                   ", 'shape': ", shape, ", }");
+  const bool is_long = kVersion1PrefixBytes + dictionary.size() + kAlignment > UINT16_MAX;
+  const size_t prefix_bytes = is_long ? kVersion2PrefixBytes : kVersion1PrefixBytes;
+  const size_t unpadded_bytes = prefix_bytes + dictionary.size() + 1;
+  dictionary.append((kAlignment - unpadded_bytes % kAlignment) % kAlignment, ' ');
+  dictionary.push_back('\n');
+
+  std::string result = "\x93NUMPY";
+  result.push_back(is_long ? '\x02' : '\x01');
+  result.push_back('\x00');
+  for (size_t byte = 0; byte < (is_long ? 4u : 2u); ++byte) {
+    result.push_back(static_cast<char>(dictionary.size() >> (8 * byte)));
+  }
+  result += dictionary;
+  result.append(tensor.bytes(), tensor.size_bytes());
+  return result;
+}
+
+absl::StatusOr<client::HostTensor> ReadNpy(const std::string& path) {
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<std::string> contents = ReadWhole(*file);
+  if (absl::IsInvalidArgument(contents.status())) return InFile(path, contents.status());
+  if (!contents.ok()) return contents.status();
+  absl::StatusOr<client::HostTensor> tensor = ParseNpy(*std::move(contents));
+  if (!tensor.ok()) return InFile(path, tensor.status());
+  return tensor;
+}
+
+absl::Status WriteNpy(const std::string& path, const client::HostTensor& tensor) {
+  return WriteFile(path, FormatNpy(tensor));
+}
+
+}  // namespace tensord::cli

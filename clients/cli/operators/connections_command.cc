@@ -1,0 +1,63 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "clients/cli/operators/admin_connection.h"
+#include "clients/cli/operators/channelz.h"
+#include "clients/cli/shell/command.h"
+#include "google/protobuf/struct.pb.h"
+
+namespace tensord::cli {
+namespace {
+
+std::string ConnectionLine(const ServerConnection& connection) {
+  return absl::StrFormat("%-24s %-9s %8d calls %6d open %8d failed %10d in %10d out  %s\n",
+                         connection.remote.empty() ? connection.local : connection.remote,
+                         connection.encrypted ? "encrypted" : "plain", connection.calls_started, connection.calls_open,
+                         connection.calls_failed, connection.messages_received, connection.messages_sent,
+                         connection.last_call);
+}
+
+google::protobuf::Struct JsonOf(const std::vector<ServerConnection>& connections) {
+  google::protobuf::Struct result;
+  auto* list = (*result.mutable_fields())["connections"].mutable_list_value();
+  for (const ServerConnection& connection : connections) {
+    auto& fields = *list->add_values()->mutable_struct_value()->mutable_fields();
+    fields["local"].set_string_value(connection.local);
+    fields["remote"].set_string_value(connection.remote);
+    fields["encrypted"].set_bool_value(connection.encrypted);
+    fields["calls_started"].set_number_value(static_cast<double>(connection.calls_started));
+    fields["calls_failed"].set_number_value(static_cast<double>(connection.calls_failed));
+    fields["calls_open"].set_number_value(static_cast<double>(connection.calls_open));
+    fields["messages_received"].set_number_value(static_cast<double>(connection.messages_received));
+    fields["messages_sent"].set_number_value(static_cast<double>(connection.messages_sent));
+    fields["last_call"].set_string_value(connection.last_call);
+  }
+  return result;
+}
+
+int Connections(const Arguments& arguments, Console& console) {
+  return WithAdmin("connections", arguments, console, [&console](client::AdminClient& admin) {
+    const absl::StatusOr<std::vector<ServerConnection>> connections = ListConnections(admin);
+    if (!connections.ok()) return console.Fail(connections.status());
+    if (console.is_json()) return console.PrintJson(JsonOf(*connections));
+    for (const ServerConnection& connection : *connections) console.out() << ConnectionLine(connection);
+    return kExitOk;
+  });
+}
+
+}  // namespace
+
+Command ConnectionsCommand() {
+  return {.name = "connections",
+          .operands = "",
+          .summary = "List who is connected to the server, operators too",
+          .details =
+              "One line each: address, encryption, calls, those that are open and those that failed, messages in and "
+              "out, the\n"
+              "time of the last call. What else gRPC knows, grpc.channelz.v1 tells on the same listener.\n",
+          .flags = AdminFlags(),
+          .run = &Connections};
+}
+
+}  // namespace tensord::cli

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "clients/cli/operators/http_get.h"
+#include "clients/cli/operators/prometheus_text.h"
+#include "clients/cli/operators/server_view.h"
+#include "clients/cli/operators/server_view_text.h"
+#include "clients/cli/shell/command.h"
+#include "clients/cli/shell/connection.h"
+#include "clients/cli/shell/interrupt.h"
+#include "clients/cli/shell/terminal.h"
+#include "clients/cpp/connection/steady_time.h"
+#include "tensord/client.h"
+
+namespace tensord::cli {
+namespace {
+
+constexpr char kDefaultMetrics[] = "localhost:9464";
+constexpr absl::Duration kDefaultInterval = absl::Seconds(1);
+constexpr absl::Duration kViewDeadline = absl::Seconds(5);
+constexpr absl::Duration kLook = absl::Milliseconds(50);
+constexpr char kQuit = 'q';
+
+struct Look {
+  absl::Time time;
+  std::vector<MetricSample> samples;
+};
+
+absl::StatusOr<Look> LookAt(const std::string& address, absl::Duration timeout) {
+  const absl::StatusOr<std::string> page = GetPage(address, "/metrics", timeout);
+  if (!page.ok()) return page.status();
+  const absl::Time time = client::SteadyNow();
+  absl::StatusOr<std::vector<MetricSample>> samples = ParsePrometheusText(*page);
+  if (!samples.ok()) return samples.status();
+  return Look{.time = time, .samples = *std::move(samples)};
+}
+
+// A server, and the last look at it.
+class Watch {
+ public:
+  Watch(client::Client& client, std::string address, absl::Duration timeout)
+      : client_(client), address_(std::move(address)), timeout_(timeout) {}
+
+  // What has happened since the look before; none where that is the first one, or the first after one that failed.
+  absl::StatusOr<std::optional<ServerView>> LookAgain() {
+    std::optional<Look> former = std::exchange(former_, std::nullopt);
+    absl::StatusOr<Look> look = LookAt(address_, timeout_);
+    if (!look.ok()) return look.status();
+    const absl::StatusOr<v1::ServerInfo> info = client_.GetServerInfo();
+    if (!info.ok()) return info.status();
+    former_ = *std::move(look);
+    if (!former.has_value()) return std::nullopt;
+    return CompareMetrics(former->samples, former_->samples, former_->time - former->time, *info);
+  }
+
+ private:
+  client::Client& client_;
+  const std::string address_;
+  const absl::Duration timeout_;
+  std::optional<Look> former_;
+};
+
+// False where "q" or Ctrl-C ends the wait.
+bool WaitFor(absl::Duration duration, Terminal& terminal) {
+  const absl::Time end = client::SteadyNow() + duration;
+  for (absl::Time now = client::SteadyNow(); now < end; now = client::SteadyNow()) {
+    if (Interrupt::flag() || terminal.WaitForKey(kQuit, std::min(kLook, end - now))) return false;
+  }
+  return !Interrupt::flag();
+}
+
+void Print(const ServerView& view, bool is_live, const Terminal& terminal, Console& console) {
+  if (console.is_json()) {
+    console.PrintJson(ServerViewJson(view));
+  } else if (is_live) {
+    console.out() << Terminal::Redrawn(ServerViewLines(view, terminal.Size()));
+  } else {
+    console.out() << absl::StrJoin(ServerViewLines(view, {}), "\n") << "\n\n";
+  }
+  console.out() << std::flush;
+}
+
+// A server that starts again is looked at again.
+void PrintOutage(const absl::Status& status, const Terminal& terminal, Console& console) {
+  std::string line = absl::StrCat("no view: ", status.message());
+  line.resize(std::min(line.size(), terminal.Size().columns));
+  console.out() << Terminal::Redrawn({std::move(line)}) << std::flush;
+}
+
+int Show(Watch& watch, absl::Duration interval, bool is_once, Console& console) {
+  const Interrupt interrupt;
+  Terminal terminal;
+  const bool is_live = !is_once && !console.is_json() && terminal.is_screen();
+  if (const absl::Status looked = watch.LookAgain().status(); !looked.ok()) return console.Fail(looked);
+  while (WaitFor(interval, terminal)) {
+    const absl::StatusOr<std::optional<ServerView>> view = watch.LookAgain();
+    if (!view.ok()) {
+      if (!is_live) return console.Fail(view.status());
+      PrintOutage(view.status(), terminal, console);
+    } else if (view->has_value()) {
+      Print(**view, is_live, terminal, console);
+      if (is_once) break;
+    }
+    if (!console.out()) break;
+  }
+  if (is_live) console.out() << "\n";
+  return kExitOk;
+}
+
+int Top(const Arguments& arguments, Console& console) {
+  absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments, kViewDeadline);
+  if (!options.ok()) return console.Usage("top", options.status().message());
+  const absl::Duration timeout = *options->deadline;
+  absl::Duration interval = kDefaultInterval;
+  if (const auto value = arguments.Value("interval")) {
+    const absl::StatusOr<absl::Duration> parsed = ParseTime("interval", *value, absl::Nanoseconds(1));
+    if (!parsed.ok()) return console.Usage("top", parsed.status().message());
+    interval = *parsed;
+  }
+  const absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(*std::move(options));
+  if (!client.ok()) return console.Fail(client.status());
+  Watch watch(**client, arguments.Value("metrics").value_or(kDefaultMetrics), timeout);
+  return Show(watch, interval, arguments.Has("once"), console);
+}
+
+}  // namespace
+
+Command TopCommand() {
+  std::vector<FlagSpec> flags = {
+      {.name = "metrics", .placeholder = "HOST:PORT", .help = "The server's metrics; default localhost:9464"},
+      {.name = "interval", .placeholder = "TIME", .help = "Between two looks; default 1s"},
+      {.name = "once", .help = "Print one view and end"}};
+  for (FlagSpec& flag : ConnectionFlags(kViewDeadline)) flags.push_back(std::move(flag));
+  return {.name = "top",
+          .operands = "",
+          .summary = "Show what the server does, live",
+          .details =
+              "Rates and latencies are those since the look before, from the page that the server's --metrics serves;\n"
+              "they are the server's own, without the network. On a terminal the view has its size, goes on when the "
+              "server\n"
+              "has started again, and ends with q or Ctrl-C; elsewhere it ends when the server does.\n",
+          .flags = std::move(flags),
+          .run = &Top};
+}
+
+}  // namespace tensord::cli

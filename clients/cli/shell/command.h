@@ -1,0 +1,48 @@
+#ifndef TENSORD_CLIENTS_CLI_SHELL_COMMAND_H_
+#define TENSORD_CLIENTS_CLI_SHELL_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "clients/cli/shell/arguments.h"
+#include "clients/cli/shell/console.h"
+
+namespace tensord::cli {
+
+// One command of tensordctl.
+struct Command {
+  std::string name;
+  std::string operands;  // for the usage line, for example "GRAPH"; empty: it takes none
+  std::string summary;   // one line
+  std::string details;   // lines for the command's own help
+  std::vector<FlagSpec> flags;
+  int (*run)(const Arguments& arguments, Console& console);
+};
+
+Command RunCommand();
+Command EinsumCommand();
+Command CompileCommand();
+Command ExplainCommand();
+Command ValidateCommand();
+Command HealthCommand();
+Command InfoCommand();
+Command TokenCommand();
+Command BenchCommand();
+Command TopCommand();
+// For operators.
+Command ProgramsCommand();
+Command EvictCommand();
+Command CallsCommand();
+Command SessionsCommand();
+Command FlightRecorderCommand();
+Command LogLevelCommand();
+Command DrainCommand();
+Command ProfileCommand();
+Command ConnectionsCommand();
+
+// Runs "tensordctl WORDS…" and returns its exit status.
+int Dispatch(const std::vector<std::string>& words, Console& console);
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_SHELL_COMMAND_H_

@@ -1,0 +1,46 @@
+#ifndef TENSORD_CLIENTS_CLI_SHELL_CONSOLE_H_
+#define TENSORD_CLIENTS_CLI_SHELL_CONSOLE_H_
+
+#include <ostream>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/struct.pb.h"
+
+namespace tensord::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;  // refused, failed, or not healthy
+inline constexpr int kExitUsage = 2;   // the command line itself is wrong
+
+// Where a command writes what it has to say: results to `out`, complaints to `err`. Both must outlive the console. With
+// JSON, results are one JSON object on `out`, and so is a failure.
+class Console {
+ public:
+  Console(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
+
+  void set_json(bool is_json) { is_json_ = is_json; }
+  bool is_json() const { return is_json_; }
+  std::ostream& out() { return out_; }
+
+  // One message as JSON, with the field names of the .proto file.
+  int PrintJson(const google::protobuf::Message& message);
+  // Says why, with all that the server knows, and returns kExitFailed.
+  int Fail(const absl::Status& status) { return Fail(status, {}); }
+  // The same with a result that is there in part; the failure is its field `error`.
+  int Fail(const absl::Status& status, google::protobuf::Struct result);
+  // One line that goes with a result.
+  void Complain(absl::string_view line);
+  // Says what is wrong with the command line and where help is, and returns kExitUsage.
+  int Usage(absl::string_view command, absl::string_view message);
+
+ private:
+  std::ostream& out_;
+  std::ostream& err_;
+  bool is_json_ = false;
+};
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_SHELL_CONSOLE_H_

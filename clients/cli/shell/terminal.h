@@ -1,0 +1,48 @@
+#ifndef TENSORD_CLIENTS_CLI_SHELL_TERMINAL_H_
+#define TENSORD_CLIENTS_CLI_SHELL_TERMINAL_H_
+
+#include <termios.h>
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace tensord::cli {
+
+// Without a terminal there is room for everything.
+struct ScreenSize {
+  size_t rows = std::numeric_limits<size_t>::max();
+  size_t columns = std::numeric_limits<size_t>::max();
+};
+
+// Standard output, and what is typed on standard input, where they are the terminal of whoever runs the command. While
+// one exists keys come at once and are not shown. One at a time.
+class Terminal {
+ public:
+  Terminal();
+  ~Terminal();
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  // Whether standard output is one, which can be written over.
+  bool is_screen() const { return is_screen_; }
+  // At the moment.
+  ScreenSize Size() const;
+  // What replaces the lines on the screen by these.
+  static std::string Redrawn(const std::vector<std::string>& lines);
+  // Waits, and returns early, true, once this key is typed. Others are ignored.
+  bool WaitForKey(char key, absl::Duration duration);
+
+ private:
+  const bool is_screen_;
+  bool has_keys_ = false;  // which come at once
+  bool is_closed_ = false;
+  termios former_ = {};
+};
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_SHELL_TERMINAL_H_
