@@ -1,5 +1,5 @@
-#ifndef TENSORD_TESTS_UNIT_CLIENTS_CLIENT_TENSORS_H_
-#define TENSORD_TESTS_UNIT_CLIENTS_CLIENT_TENSORS_H_
+#ifndef TENSORD_TESTS_UNIT_CLIENTS_CPP_LAZY_CLIENT_TENSORS_H_
+#define TENSORD_TESTS_UNIT_CLIENTS_CPP_LAZY_CLIENT_TENSORS_H_
 
 #include <cstdint>
 #include <string>
@@ -25,4 +25,4 @@ inline std::string LastOp(const Tensor& tensor) {
 
 }  // namespace tensord::client
 
-#endif  // TENSORD_TESTS_UNIT_CLIENTS_CLIENT_TENSORS_H_
+#endif  // TENSORD_TESTS_UNIT_CLIENTS_CPP_LAZY_CLIENT_TENSORS_H_

@@ -33,7 +33,7 @@ nodes { name: "s" inputs: "x" extension { op { [type.googleapis.com/tensord.lina
 outputs { name: "y" value: "s:1" }
 )";
 
-std::string Why(const std::string& contents, GraphFormat format) {
+std::string WhyNoGraph(const std::string& contents, GraphFormat format) {
   const auto graph = ParseGraph(contents, format);
   EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(graph.status().message());
@@ -54,11 +54,11 @@ TEST(GraphFile, TheThreeFormatsSayTheSame) {
 }
 
 TEST(GraphFile, SaysWhatIsWrongWithAText) {
-  EXPECT_THAT(Why("{\"nodez\": []}", GraphFormat::kJson), HasSubstr("nodez"));
-  EXPECT_THAT(Why("{\"name\": ", GraphFormat::kJson), HasSubstr("no graph in JSON"));
-  EXPECT_THAT(Why("[]", GraphFormat::kJson), HasSubstr("no graph in JSON"));
-  EXPECT_THAT(Why("name: \"g\"\nnodez {}", GraphFormat::kText), HasSubstr("line 2, column"));
-  EXPECT_THAT(Why("\xff\xff", GraphFormat::kBinary), HasSubstr("wire format"));
+  EXPECT_THAT(WhyNoGraph("{\"nodez\": []}", GraphFormat::kJson), HasSubstr("nodez"));
+  EXPECT_THAT(WhyNoGraph("{\"name\": ", GraphFormat::kJson), HasSubstr("no graph in JSON"));
+  EXPECT_THAT(WhyNoGraph("[]", GraphFormat::kJson), HasSubstr("no graph in JSON"));
+  EXPECT_THAT(WhyNoGraph("name: \"g\"\nnodez {}", GraphFormat::kText), HasSubstr("line 2, column"));
+  EXPECT_THAT(WhyNoGraph("\xff\xff", GraphFormat::kBinary), HasSubstr("wire format"));
 }
 
 TEST(GraphFile, DeepNestingIsRefusedInEveryFormat) {
@@ -69,8 +69,8 @@ TEST(GraphFile, DeepNestingIsRefusedInEveryFormat) {
     json += "{\"binary\":{\"lhs\":";
     text += "binary { lhs { ";
   }
-  Why(json, GraphFormat::kJson);
-  Why(text, GraphFormat::kText);
+  WhyNoGraph(json, GraphFormat::kJson);
+  WhyNoGraph(text, GraphFormat::kText);
   // Built outside in: each level wraps the bytes of the one within.
   std::string binary;
   for (int i = 0; i < 200; ++i) {
@@ -84,7 +84,7 @@ TEST(GraphFile, DeepNestingIsRefusedInEveryFormat) {
   v1::Graph graph;
   v1::TensorType* type = graph.add_inputs()->mutable_type();
   type->GetReflection()->MutableUnknownFields(type)->AddLengthDelimited(2, binary);
-  Why(graph.SerializeAsString(), GraphFormat::kBinary);
+  WhyNoGraph(graph.SerializeAsString(), GraphFormat::kBinary);
 }
 
 TEST(GraphFile, NothingIsNoGraph) {

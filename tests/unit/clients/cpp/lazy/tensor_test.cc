@@ -8,8 +8,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/tensord.h"
-#include "tests/unit/clients/client_tensors.h"
-#include "tests/unit/clients/traced_text.h"
+#include "tests/unit/clients/cpp/lazy/client_tensors.h"
+#include "tests/unit/clients/cpp/lazy/traced_text.h"
 
 namespace tensord::client {
 namespace {

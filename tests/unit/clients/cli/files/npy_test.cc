@@ -39,7 +39,7 @@ std::string Dictionary(const std::string& descriptor, const std::string& is_fort
   return absl::StrCat("{'descr': '", descriptor, "', 'fortran_order': ", is_fortran, ", 'shape': ", shape, ", }\n");
 }
 
-std::string Why(std::string contents) { return std::string(ParseNpy(std::move(contents)).status().message()); }
+std::string WhyNoArray(std::string contents) { return std::string(ParseNpy(std::move(contents)).status().message()); }
 
 void ExpectRoundTrip(const HostTensor& tensor) {
   const std::string contents = FormatNpy(tensor);
@@ -94,14 +94,15 @@ TEST(Npy, ReadsHeadersHoweverTheyAreWritten) {
 }
 
 TEST(Npy, SaysWhichElementsItCannotTake) {
-  EXPECT_THAT(Why(File(1, Dictionary(">f4", "False", "(2,)"), std::string(8, '\0'))),
+  EXPECT_THAT(WhyNoArray(File(1, Dictionary(">f4", "False", "(2,)"), std::string(8, '\0'))),
               HasSubstr("big-endian elements are not supported; convert with astype(\"<f4\"): >f4"));
-  EXPECT_THAT(Why(File(1, Dictionary("<u2", "False", "(4,)"), std::string(8, '\0'))),
+  EXPECT_THAT(WhyNoArray(File(1, Dictionary("<u2", "False", "(4,)"), std::string(8, '\0'))),
               HasSubstr("no tensord dtype has these elements: descr <u2"));
-  EXPECT_THAT(Why(File(1, Dictionary("|O", "False", "(1,)"), std::string(8, '\0'))), HasSubstr("descr |O"));
-  EXPECT_THAT(Why(File(1, Dictionary("|b1", "False", "(1,)"), "\x02")), HasSubstr("neither 0 nor 1"));
-  EXPECT_THAT(Why(File(1, "{'descr': [('a', '<f8'), ('b', '<i4', (2,))], 'fortran_order': False, 'shape': (3,)}", "")),
-              HasSubstr("records"));
+  EXPECT_THAT(WhyNoArray(File(1, Dictionary("|O", "False", "(1,)"), std::string(8, '\0'))), HasSubstr("descr |O"));
+  EXPECT_THAT(WhyNoArray(File(1, Dictionary("|b1", "False", "(1,)"), "\x02")), HasSubstr("neither 0 nor 1"));
+  EXPECT_THAT(
+      WhyNoArray(File(1, "{'descr': [('a', '<f8'), ('b', '<i4', (2,))], 'fortran_order': False, 'shape': (3,)}", "")),
+      HasSubstr("records"));
 }
 
 TEST(Npy, RefusesLengthsThatDoNotFit) {
@@ -131,9 +132,9 @@ TEST(Npy, RefusesHostileHeaders) {
         std::string("{'descr': '<f4, 'fortran_order': False, 'shape': (3,)}"), good + "x"}) {
     EXPECT_EQ(ParseNpy(File(1, bad, payload)).status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
-  EXPECT_THAT(Why("PK\x03\x04"), HasSubstr("not a .npy file"));
-  EXPECT_THAT(Why(File(4, good, payload)), HasSubstr("unknown .npy version: 4"));
-  EXPECT_THAT(Why(File(0, good, payload)), HasSubstr("unknown .npy version: 0"));
+  EXPECT_THAT(WhyNoArray("PK\x03\x04"), HasSubstr("not a .npy file"));
+  EXPECT_THAT(WhyNoArray(File(4, good, payload)), HasSubstr("unknown .npy version: 4"));
+  EXPECT_THAT(WhyNoArray(File(0, good, payload)), HasSubstr("unknown .npy version: 0"));
 }
 
 TEST(Npy, RefusesEveryTruncationAndSurvivesEveryChangedByte) {

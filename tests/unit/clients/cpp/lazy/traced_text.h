@@ -1,5 +1,5 @@
-#ifndef TENSORD_TESTS_UNIT_CLIENTS_TRACED_TEXT_H_
-#define TENSORD_TESTS_UNIT_CLIENTS_TRACED_TEXT_H_
+#ifndef TENSORD_TESTS_UNIT_CLIENTS_CPP_LAZY_TRACED_TEXT_H_
+#define TENSORD_TESTS_UNIT_CLIENTS_CPP_LAZY_TRACED_TEXT_H_
 
 #include <string>
 #include <vector>
@@ -35,4 +35,4 @@ inline std::string TracedText(const std::vector<Tensor>& outputs) {
 
 }  // namespace tensord::client
 
-#endif  // TENSORD_TESTS_UNIT_CLIENTS_TRACED_TEXT_H_
+#endif  // TENSORD_TESTS_UNIT_CLIENTS_CPP_LAZY_TRACED_TEXT_H_

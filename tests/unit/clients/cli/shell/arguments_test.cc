@@ -25,7 +25,9 @@ const std::vector<FlagSpec>& Flags() {
 
 absl::StatusOr<Arguments> Parse(const std::vector<std::string>& words) { return Arguments::Parse(Flags(), words); }
 
-std::string Why(const std::vector<std::string>& words) { return std::string(Parse(words).status().message()); }
+std::string ComplaintAbout(const std::vector<std::string>& words) {
+  return std::string(Parse(words).status().message());
+}
 
 TEST(Arguments, ReadsFlagsInBothForms) {
   const Arguments arguments = *Parse({"g.json", "--target=unix:/x=y", "--input", "a=1", "--input=b=2", "--json"});
@@ -39,9 +41,9 @@ TEST(Arguments, ALetterStandsForItsFlag) {
   EXPECT_EQ(Parse({"-o", "-"})->Value("output"), "-");
   EXPECT_EQ(Parse({"--output=a", "b"})->Value("output"), "a");
   EXPECT_THAT(Parse({"--", "-o"})->positional(), ElementsAre("-o"));
-  EXPECT_THAT(Why({"-o"}), HasSubstr("flag needs a value: --output=FILE"));
-  EXPECT_THAT(Why({"-oa"}), HasSubstr("unknown flag: -oa"));
-  EXPECT_THAT(Why({"-o", "a", "--output=b"}), HasSubstr("given twice"));
+  EXPECT_THAT(ComplaintAbout({"-o"}), HasSubstr("flag needs a value: --output=FILE"));
+  EXPECT_THAT(ComplaintAbout({"-oa"}), HasSubstr("unknown flag: -oa"));
+  EXPECT_THAT(ComplaintAbout({"-o", "a", "--output=b"}), HasSubstr("given twice"));
 }
 
 TEST(Arguments, AbsentFlagsHaveNoValue) {
@@ -58,16 +60,16 @@ TEST(Arguments, DashesEndTheFlagsAndOneDashIsAName) {
 
 TEST(Arguments, AnArrowIsNoFlag) {
   EXPECT_THAT(Parse({"->", "->ij"})->positional(), ElementsAre("->", "->ij"));
-  EXPECT_THAT(Why({"-->"}), HasSubstr("unknown flag: -->"));
+  EXPECT_THAT(ComplaintAbout({"-->"}), HasSubstr("unknown flag: -->"));
 }
 
 TEST(Arguments, ErrorsNameTheFlag) {
-  EXPECT_EQ(Why({"--tagret=x"}), "unknown flag: --tagret");
-  EXPECT_EQ(Why({"-j"}), "unknown flag: -j");
-  EXPECT_EQ(Why({"--target"}), "flag needs a value: --target=ADDRESS");
-  EXPECT_EQ(Why({"--json=yes"}), "flag takes no value: --json=yes");
-  EXPECT_EQ(Why({"--target=a", "--target=b"}), "flag is given twice: --target");
-  EXPECT_EQ(Why({"--=x"}), "unknown flag: --");
+  EXPECT_EQ(ComplaintAbout({"--tagret=x"}), "unknown flag: --tagret");
+  EXPECT_EQ(ComplaintAbout({"-j"}), "unknown flag: -j");
+  EXPECT_EQ(ComplaintAbout({"--target"}), "flag needs a value: --target=ADDRESS");
+  EXPECT_EQ(ComplaintAbout({"--json=yes"}), "flag takes no value: --json=yes");
+  EXPECT_EQ(ComplaintAbout({"--target=a", "--target=b"}), "flag is given twice: --target");
+  EXPECT_EQ(ComplaintAbout({"--=x"}), "unknown flag: --");
 }
 
 TEST(ParseNameAndFile, NeedsBothSides) {
