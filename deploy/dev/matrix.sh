@@ -2,7 +2,7 @@
 # ./dev matrix [PATTERN]: the public conformance cases under every setting of the test matrix whose name matches the
 # pattern (an extended regular expression; default: all).
 #
-# The settings are those of tests/testlib/settings_matrix.h. The cases lie beside the checkout in ../shared/conformance,
+# The settings are those of tests/testlib/runs/settings_matrix.h. The cases lie beside the checkout in ../shared/conformance,
 # or where TENSORD_CONFORMANCE says; they belong to others and are no part of this repository. Each setting has a server
 # of its own, which gets every case with row-major arrays and the graph in the call, and again with reversed shapes and
 # by fingerprint. A line a setting; server logs and reports stay under build/ci. TENSORD_SKIP_BUILD=1: what is built is

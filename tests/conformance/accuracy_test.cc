@@ -18,11 +18,11 @@
 #include "absl/strings/str_format.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ops/scalar/scalar_math.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/exact_math.h"
-#include "tests/testlib/literal_of.h"
-#include "tests/testlib/math_arguments.h"
-#include "tests/testlib/node_case.h"
+#include "tests/testlib/graphs/node_case.h"
+#include "tests/testlib/numbers/exact_math.h"
+#include "tests/testlib/numbers/literal_of.h"
+#include "tests/testlib/numbers/math_arguments.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

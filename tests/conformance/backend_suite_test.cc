@@ -17,13 +17,13 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/scalar/scalar_math.h"
 #include "engine/reference/evaluator.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/hidden_memory_backend.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/node_case.h"
-#include "tests/testlib/random_literal.h"
-#include "tests/testlib/setting_run.h"
-#include "tests/testlib/settings_matrix.h"
+#include "tests/testlib/graphs/node_case.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/numbers/random_literal.h"
+#include "tests/testlib/runs/compiled_run.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
+#include "tests/testlib/runs/setting_run.h"
+#include "tests/testlib/runs/settings_matrix.h"
 
 namespace tensord {
 namespace {

@@ -22,8 +22,8 @@
 #include "tests/testlib/property/agreement.h"
 #include "tests/testlib/property/connected_case.h"
 #include "tests/testlib/property/seed_range.h"
-#include "tests/testlib/setting_run.h"
-#include "tests/testlib/settings_matrix.h"
+#include "tests/testlib/runs/setting_run.h"
+#include "tests/testlib/runs/settings_matrix.h"
 
 namespace tensord::property {
 namespace {

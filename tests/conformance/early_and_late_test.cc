@@ -15,11 +15,11 @@
 #include "absl/strings/substitute.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ops/scalar/scalar_math.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/testlib/property/connected_case.h"
-#include "tests/testlib/random_literal.h"
 #include "tests/testlib/reason_of.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

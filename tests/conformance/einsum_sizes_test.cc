@@ -18,10 +18,10 @@
 #include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/parsed_graph.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/numbers/random_literal.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

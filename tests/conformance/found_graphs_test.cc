@@ -15,11 +15,11 @@
 #include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
-#include "tests/testlib/compiled_run.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/testlib/property/reference_bounds.h"
-#include "tests/testlib/random_literal.h"
-#include "tests/testlib/setting_run.h"
-#include "tests/testlib/settings_matrix.h"
+#include "tests/testlib/runs/compiled_run.h"
+#include "tests/testlib/runs/setting_run.h"
+#include "tests/testlib/runs/settings_matrix.h"
 
 namespace tensord {
 namespace {

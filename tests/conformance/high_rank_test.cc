@@ -14,9 +14,9 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/reference/evaluator.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/numbers/random_literal.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

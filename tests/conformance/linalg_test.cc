@@ -19,10 +19,10 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/scalar/scalar_math.h"
 #include "engine/reference/evaluator.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/linalg_properties.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/numbers/linalg_properties.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

@@ -20,11 +20,11 @@
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compile/compiler.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/hidden_memory_backend.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/mutated_node.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/graphs/mutated_node.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/numbers/random_literal.h"
+#include "tests/testlib/runs/compiled_run.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
 
 namespace tensord {
 namespace {

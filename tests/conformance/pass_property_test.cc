@@ -17,11 +17,11 @@
 #include "engine/ir/verifier.h"
 #include "engine/passes/pipeline.h"
 #include "engine/reference/evaluator.h"
-#include "tests/testlib/compiled_run.h"
+#include "tests/testlib/graphs/valid_graph.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/testlib/property/random_case.h"
 #include "tests/testlib/property/reference_bounds.h"
-#include "tests/testlib/random_literal.h"
-#include "tests/testlib/valid_graph.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

@@ -12,8 +12,8 @@
 #include "engine/exec/memory/buffer_plan.h"
 #include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/bench_graphs.h"
-#include "tests/testlib/liveness_optimum.h"
+#include "tests/testlib/graphs/bench_graphs.h"
+#include "tests/testlib/runs/liveness_optimum.h"
 
 namespace tensord {
 namespace {

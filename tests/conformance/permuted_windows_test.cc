@@ -12,11 +12,11 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/axis_order.h"
 #include "engine/reference/evaluator.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/node_case.h"
-#include "tests/testlib/random_literal.h"
-#include "tests/testlib/window_cases.h"
+#include "tests/testlib/graphs/node_case.h"
+#include "tests/testlib/graphs/window_cases.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/numbers/random_literal.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

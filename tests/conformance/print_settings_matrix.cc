@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_join.h"
-#include "tests/testlib/settings_matrix.h"
+#include "tests/testlib/runs/settings_matrix.h"
 
 int main() {
   for (const tensord::MatrixSetting& setting : tensord::SettingsMatrix()) {

@@ -14,12 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
-#include "tests/testlib/hidden_memory_backend.h"
 #include "tests/testlib/property/agreement.h"
 #include "tests/testlib/property/random_case.h"
 #include "tests/testlib/property/seed_range.h"
-#include "tests/testlib/setting_run.h"
-#include "tests/testlib/settings_matrix.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
+#include "tests/testlib/runs/setting_run.h"
+#include "tests/testlib/runs/settings_matrix.h"
 
 namespace tensord::property {
 namespace {

@@ -10,9 +10,9 @@
 #include "absl/strings/match.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/literal_of.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/numbers/literal_of.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

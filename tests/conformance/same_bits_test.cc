@@ -14,10 +14,10 @@
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/machine/blas.h"
 #include "engine/runtime/compile/compiler.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/large_node_case.h"
-#include "tests/testlib/node_case.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/graphs/large_node_case.h"
+#include "tests/testlib/graphs/node_case.h"
+#include "tests/testlib/numbers/random_literal.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

@@ -16,14 +16,14 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ir/verifier.h"
 #include "engine/runtime/compile/compiler.h"
-#include "tests/testlib/bench_graphs.h"
-#include "tests/testlib/chained_run.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/labelled_tensor.h"
+#include "tests/testlib/graphs/bench_graphs.h"
+#include "tests/testlib/graphs/labelled_tensor.h"
+#include "tests/testlib/graphs/random_choices.h"
+#include "tests/testlib/graphs/static_graph_builder.h"
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/seed_range.h"
-#include "tests/testlib/random_choices.h"
-#include "tests/testlib/static_graph_builder.h"
+#include "tests/testlib/runs/chained_run.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

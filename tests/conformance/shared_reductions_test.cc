@@ -14,12 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ir/verifier.h"
-#include "tests/testlib/bench_graphs.h"
-#include "tests/testlib/chained_run.h"
+#include "tests/testlib/graphs/bench_graphs.h"
+#include "tests/testlib/graphs/random_choices.h"
+#include "tests/testlib/graphs/static_graph_builder.h"
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/seed_range.h"
-#include "tests/testlib/random_choices.h"
-#include "tests/testlib/static_graph_builder.h"
+#include "tests/testlib/runs/chained_run.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
 
 namespace tensord {

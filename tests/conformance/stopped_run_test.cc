@@ -16,13 +16,13 @@
 #include "absl/strings/string_view.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
-#include "tests/testlib/chained_run.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 #include "tests/testlib/property/agreement.h"
 #include "tests/testlib/property/connected_case.h"
 #include "tests/testlib/property/seed_range.h"
-#include "tests/testlib/setting_run.h"
+#include "tests/testlib/runs/chained_run.h"
+#include "tests/testlib/runs/compiled_run.h"
+#include "tests/testlib/runs/setting_run.h"
 
 namespace tensord {
 namespace {

@@ -20,9 +20,9 @@
 #include "absl/strings/str_join.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ops/scalar/scalar_math.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/exact_real.h"
-#include "tests/testlib/node_case.h"
+#include "tests/testlib/graphs/node_case.h"
+#include "tests/testlib/numbers/exact_real.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

@@ -17,11 +17,11 @@
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
 #include "engine/tensor/dtype.h"
-#include "tests/testlib/chained_run.h"
-#include "tests/testlib/literal_compare.h"
+#include "tests/testlib/graphs/random_choices.h"
+#include "tests/testlib/graphs/static_graph_builder.h"
+#include "tests/testlib/numbers/literal_compare.h"
 #include "tests/testlib/property/seed_range.h"
-#include "tests/testlib/random_choices.h"
-#include "tests/testlib/static_graph_builder.h"
+#include "tests/testlib/runs/chained_run.h"
 
 namespace tensord {
 namespace {

@@ -18,9 +18,9 @@
 #include "engine/ir/graph_builder.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compile/compiler.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

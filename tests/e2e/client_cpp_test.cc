@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tensord/tensord.h"
 #include "tests/e2e/server_binary.h"
-#include "tests/testlib/tensordctl_call.h"
+#include "tests/testlib/peers/tensordctl_call.h"
 
 namespace tensord::client {
 namespace {

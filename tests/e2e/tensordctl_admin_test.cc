@@ -18,7 +18,7 @@
 #include "pprof/profile.pb.h"
 #include "tensord/tensord.h"
 #include "tests/e2e/server_binary.h"
-#include "tests/testlib/tensordctl_call.h"
+#include "tests/testlib/peers/tensordctl_call.h"
 
 namespace tensord::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "tensord/v1/compute.pb.h"
 #include "tests/fuzz/entries.h"
 #include "tests/testlib/golden.h"
-#include "tests/testlib/random_graph.h"
+#include "tests/testlib/graphs/random_graph.h"
 
 namespace tensord {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "google/protobuf/stubs/logging.h"
 #include "tests/fuzz/entries.h"
-#include "tests/testlib/received_execute_oracle.h"
+#include "tests/testlib/peers/received_execute_oracle.h"
 
 namespace tensord {
 

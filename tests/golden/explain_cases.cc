@@ -14,7 +14,7 @@
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compile/compiler.h"
 #include "engine/runtime/compile/explain.h"
-#include "tests/testlib/hidden_memory_backend.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
 
 namespace tensord {
 

@@ -21,7 +21,7 @@
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/server_process.h"
 #include "tests/plugin/crash_op.h"
-#include "tests/testlib/tensordctl_call.h"
+#include "tests/testlib/peers/tensordctl_call.h"
 
 namespace tensord {
 namespace {

@@ -1,7 +1,7 @@
 // What a cold compile costs, from a graph to a program that is ready to run, on graphs of one mixture of ops and of 100
-// to 100,000 nodes (tests/testlib/mixed_graph.h). The sizes take turns, so that a machine that others use too is the
-// same for all of them, and nodes are counted in time of the processor: short compiles fit between two interruptions,
-// long ones do not. Prints a table, or with --json=FILE the workloads in the form of ./dev bench.
+// to 100,000 nodes (tests/testlib/graphs/mixed_graph.h). The sizes take turns, so that a machine that others use too is
+// the same for all of them, and nodes are counted in time of the processor: short compiles fit between two
+// interruptions, long ones do not. Prints a table, or with --json=FILE the workloads in the form of ./dev bench.
 
 #include <time.h>
 
@@ -25,7 +25,7 @@
 #include "proto/codec/graph_codec.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"
-#include "tests/testlib/mixed_graph.h"
+#include "tests/testlib/graphs/mixed_graph.h"
 
 namespace tensord {
 namespace {

@@ -27,7 +27,7 @@
 #include "tensord/v1/compute.grpc.pb.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"
-#include "tests/testlib/mixed_graph.h"
+#include "tests/testlib/graphs/mixed_graph.h"
 
 namespace tensord {
 namespace {

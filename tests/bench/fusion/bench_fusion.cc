@@ -26,7 +26,7 @@
 #include "engine/runtime/compile/explain.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"
-#include "tests/testlib/random_reductions.h"
+#include "tests/testlib/graphs/random_reductions.h"
 
 namespace tensord {
 namespace {

@@ -39,8 +39,8 @@
 #include "tests/bench/suite/graph_work.h"
 #include "tests/bench/suite/machine_limits.h"
 #include "tests/bench/suite/workloads.h"
-#include "tests/testlib/bench_graphs.h"
-#include "tests/testlib/liveness_optimum.h"
+#include "tests/testlib/graphs/bench_graphs.h"
+#include "tests/testlib/runs/liveness_optimum.h"
 
 namespace tensord {
 namespace {

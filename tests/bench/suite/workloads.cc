@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/ops/core_ops.h"
-#include "tests/testlib/bench_graphs.h"
+#include "tests/testlib/graphs/bench_graphs.h"
 
 namespace tensord {
 namespace {

@@ -22,8 +22,8 @@
 #include "tensord/client.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
-#include "tests/testlib/client_values.h"
-#include "tests/testlib/lost_step.h"
+#include "tests/testlib/peers/client_values.h"
+#include "tests/testlib/peers/lost_step.h"
 
 namespace tensord {
 namespace {

@@ -25,7 +25,7 @@
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/seed_range.h"
 #include "tests/testlib/property/shrinker.h"
-#include "tests/testlib/settings_matrix.h"
+#include "tests/testlib/runs/settings_matrix.h"
 
 namespace tensord::property {
 namespace {

@@ -1,6 +1,6 @@
 // What the bounds let pass, and what they do not.
 #include "tests/testlib/property/reference_bounds.h"
-#include "tests/testlib/literal_of.h"
+#include "tests/testlib/numbers/literal_of.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
-#include "tests/testlib/http2_peer.h"
-#include "tests/testlib/tensor_chunk.h"
+#include "tests/testlib/peers/http2_peer.h"
+#include "tests/testlib/peers/tensor_chunk.h"
 
 namespace tensord {
 namespace {

@@ -12,7 +12,7 @@
 #include "tensord/access.h"
 #include "tensord/client.h"
 #include "tests/e2e/server/in_process_server.h"
-#include "tests/testlib/tensordctl_call.h"
+#include "tests/testlib/peers/tensordctl_call.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
 #include "tests/testlib/tls/server_certificate.h"

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tensord/client.h"
 #include "tests/e2e/server/session_client.h"
-#include "tests/testlib/client_values.h"
+#include "tests/testlib/peers/client_values.h"
 
 namespace tensord {
 namespace {

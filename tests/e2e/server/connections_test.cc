@@ -13,7 +13,7 @@
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/metrics_page_at.h"
 #include "tests/e2e/server/server_process.h"
-#include "tests/testlib/tcp_client.h"
+#include "tests/testlib/peers/tcp_client.h"
 #include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {

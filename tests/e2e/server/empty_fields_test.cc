@@ -11,7 +11,7 @@
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/raw_stream.h"
 #include "tests/e2e/server/server_process.h"
-#include "tests/testlib/bytes_field.h"
+#include "tests/testlib/peers/bytes_field.h"
 
 namespace tensord {
 namespace {

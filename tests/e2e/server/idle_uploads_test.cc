@@ -9,7 +9,7 @@
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/raw_stream.h"
-#include "tests/testlib/tensor_chunk.h"
+#include "tests/testlib/peers/tensor_chunk.h"
 
 namespace tensord {
 namespace {

@@ -17,7 +17,7 @@
 #include "server/observe/metrics.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/raw_stream.h"
-#include "tests/testlib/tcp_client.h"
+#include "tests/testlib/peers/tcp_client.h"
 
 namespace tensord {
 namespace {

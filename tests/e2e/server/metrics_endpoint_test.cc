@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/server_process.h"
-#include "tests/testlib/tcp_client.h"
+#include "tests/testlib/peers/tcp_client.h"
 #include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tests/testlib/tcp_client.h"
+#include "tests/testlib/peers/tcp_client.h"
 
 namespace tensord {
 

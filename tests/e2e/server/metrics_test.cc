@@ -12,7 +12,7 @@
 #include "server/observe/metrics.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
-#include "tests/testlib/tensor_chunk.h"
+#include "tests/testlib/peers/tensor_chunk.h"
 
 namespace tensord {
 namespace {

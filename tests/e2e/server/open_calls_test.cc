@@ -15,7 +15,7 @@
 #include "tensord/v1/admin.grpc.pb.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
-#include "tests/testlib/tensordctl_call.h"
+#include "tests/testlib/peers/tensordctl_call.h"
 #include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {

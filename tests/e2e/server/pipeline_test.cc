@@ -14,7 +14,7 @@
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/session_client.h"
-#include "tests/testlib/client_values.h"
+#include "tests/testlib/peers/client_values.h"
 
 namespace tensord {
 namespace {

@@ -13,7 +13,7 @@
 #include "server/config/config_file.h"
 #include "tests/e2e/server/changed_config.h"
 #include "tests/e2e/server/in_process_server.h"
-#include "tests/testlib/tensor_chunk.h"
+#include "tests/testlib/peers/tensor_chunk.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
 #include "tests/testlib/tls/server_certificate.h"

@@ -14,7 +14,7 @@
 #include "tensord/pipeline.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/e2e/server/shared_memory_fixture.h"
-#include "tests/testlib/client_values.h"
+#include "tests/testlib/peers/client_values.h"
 
 namespace tensord {
 namespace {

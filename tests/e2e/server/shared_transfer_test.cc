@@ -18,7 +18,7 @@
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/e2e/server/shared_memory_fixture.h"
-#include "tests/testlib/tensor_chunk.h"
+#include "tests/testlib/peers/tensor_chunk.h"
 #include "tests/testlib/tls/private_folder.h"
 #include "tests/unit/clients/fake_server.h"
 

@@ -20,7 +20,7 @@
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/raw_stream.h"
 #include "tests/e2e/server/session_client.h"
-#include "tests/testlib/tensor_chunk.h"
+#include "tests/testlib/peers/tensor_chunk.h"
 
 namespace tensord {
 namespace {

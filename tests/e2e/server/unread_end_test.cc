@@ -15,7 +15,7 @@
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/metrics_page_at.h"
 #include "tests/e2e/server/server_process.h"
-#include "tests/testlib/http2_peer.h"
+#include "tests/testlib/peers/http2_peer.h"
 
 namespace tensord {
 namespace {

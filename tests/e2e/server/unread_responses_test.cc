@@ -1,7 +1,7 @@
 // Streams of requests whose clients do not take the responses.
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
-#include "tests/testlib/http2_peer.h"
+#include "tests/testlib/peers/http2_peer.h"
 
 namespace tensord {
 namespace {

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tensord/v1/compute.grpc.pb.h"
 #include "tests/e2e/server/in_process_server.h"
-#include "tests/testlib/http2_peer.h"
+#include "tests/testlib/peers/http2_peer.h"
 #include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {

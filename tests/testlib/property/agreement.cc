@@ -6,8 +6,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/ir/verifier.h"
 #include "engine/passes/lowering/expand_families.h"
-#include "tests/testlib/compiled_run.h"
 #include "tests/testlib/property/shrinker.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord::property {
 namespace {

@@ -9,7 +9,7 @@
 #include "engine/tensor/literal.h"
 #include "tests/testlib/property/random_case.h"
 #include "tests/testlib/property/reference_bounds.h"
-#include "tests/testlib/setting_run.h"
+#include "tests/testlib/runs/setting_run.h"
 
 namespace tensord::property {
 

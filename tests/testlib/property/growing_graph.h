@@ -10,7 +10,7 @@
 #include "engine/ir/graph.h"
 #include "engine/ir/size_binding.h"
 #include "engine/ops/core_ops.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/numbers/random_literal.h"
 
 namespace tensord::property {
 

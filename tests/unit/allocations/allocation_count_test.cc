@@ -10,7 +10,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/mixed_graph.h"
+#include "tests/testlib/graphs/mixed_graph.h"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include "engine/base/allocated_bytes.h"
 #include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/mixed_graph.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/mixed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 
 namespace tensord {
 namespace {

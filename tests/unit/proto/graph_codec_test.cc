@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "proto/codec/error_codec.h"
 #include "proto/codec/op_wire.h"
-#include "tests/testlib/random_graph.h"
+#include "tests/testlib/graphs/random_graph.h"
 #include "tests/testlib/reason_of.h"
 
 namespace tensord::codec {

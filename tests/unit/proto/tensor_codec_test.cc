@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/testlib/reason_of.h"
 
 namespace tensord::codec {

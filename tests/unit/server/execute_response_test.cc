@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "server/rpc/wire_bytes.h"
-#include "tests/testlib/byte_slices.h"
+#include "tests/testlib/peers/byte_slices.h"
 
 namespace tensord::server {
 namespace {

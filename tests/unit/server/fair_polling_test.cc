@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/rpc/polling_threads.h"
-#include "tests/testlib/http2_peer.h"
+#include "tests/testlib/peers/http2_peer.h"
 #include "tests/unit/server/reactions.h"
 
 namespace tensord::server {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/http2_peer.h"
+#include "tests/testlib/peers/http2_peer.h"
 
 namespace tensord::server {
 namespace {

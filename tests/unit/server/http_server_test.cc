@@ -18,7 +18,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/tcp_client.h"
+#include "tests/testlib/peers/tcp_client.h"
 
 namespace tensord::server {
 namespace {

@@ -14,8 +14,8 @@
 #include "tensord/einsum/v1/einsum.pb.h"
 #include "tensord/v1/admin.pb.h"
 #include "tensord/v1/compute.pb.h"
-#include "tests/testlib/byte_slices.h"
-#include "tests/testlib/bytes_field.h"
+#include "tests/testlib/peers/byte_slices.h"
+#include "tests/testlib/peers/bytes_field.h"
 
 namespace tensord::server {
 namespace {

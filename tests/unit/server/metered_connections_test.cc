@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/testlib/http2_peer.h"
+#include "tests/testlib/peers/http2_peer.h"
 
 namespace tensord::server {
 namespace {

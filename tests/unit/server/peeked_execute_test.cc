@@ -7,9 +7,9 @@
 
 #include "gtest/gtest.h"
 #include "tensord/v1/compute.pb.h"
-#include "tests/testlib/byte_slices.h"
-#include "tests/testlib/bytes_field.h"
-#include "tests/testlib/received_execute_oracle.h"
+#include "tests/testlib/peers/byte_slices.h"
+#include "tests/testlib/peers/bytes_field.h"
+#include "tests/testlib/peers/received_execute_oracle.h"
 
 namespace tensord::server {
 namespace {

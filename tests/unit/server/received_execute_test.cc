@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "server/rpc/slice_reader.h"
 #include "server/rpc/wire_bytes.h"
-#include "tests/testlib/bytes_field.h"
-#include "tests/testlib/received_execute_oracle.h"
+#include "tests/testlib/peers/bytes_field.h"
+#include "tests/testlib/peers/received_execute_oracle.h"
 
 namespace tensord::server {
 namespace {

@@ -8,8 +8,8 @@
 #include "engine/base/refusal.h"
 #include "gtest/gtest.h"
 #include "proto/checksum/crc32c.h"
-#include "tests/testlib/byte_slices.h"
-#include "tests/testlib/tensor_chunk.h"
+#include "tests/testlib/peers/byte_slices.h"
+#include "tests/testlib/peers/tensor_chunk.h"
 
 namespace tensord::server {
 namespace {

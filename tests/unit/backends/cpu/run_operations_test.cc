@@ -9,8 +9,8 @@
 #include "engine/base/refusal.h"
 #include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

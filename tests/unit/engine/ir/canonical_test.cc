@@ -8,8 +8,8 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
-#include "tests/testlib/random_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/graphs/random_graph.h"
 
 namespace tensord {
 namespace {

@@ -12,8 +12,8 @@
 #include "engine/ir/text_round_trip.h"
 #include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/random_graph.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/graphs/random_graph.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/testlib/reason_of.h"
 
 namespace tensord {

@@ -10,8 +10,8 @@
 #include "engine/passes/layout/reverse_wire_order.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
-#include "tests/testlib/valid_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/graphs/valid_graph.h"
 
 namespace tensord {
 namespace {

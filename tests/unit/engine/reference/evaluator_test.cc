@@ -8,7 +8,7 @@
 #include "engine/ops/core_ops.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/literal_of.h"
+#include "tests/testlib/numbers/literal_of.h"
 
 namespace tensord {
 namespace {

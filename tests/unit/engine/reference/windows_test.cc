@@ -10,7 +10,7 @@
 #include "engine/reference/evaluator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/literal_of.h"
+#include "tests/testlib/numbers/literal_of.h"
 
 namespace tensord {
 namespace {

@@ -12,7 +12,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/backend/backend.h"
-#include "tests/testlib/hidden_memory_backend.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
 
 namespace tensord {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/random_graph.h"
+#include "tests/testlib/graphs/random_graph.h"
 #include "tests/testlib/reason_of.h"
 
 namespace tensord {

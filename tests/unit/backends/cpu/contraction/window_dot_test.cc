@@ -15,8 +15,8 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/affine_dot.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
 #include "tests/unit/backends/cpu/kernel_call.h"
 

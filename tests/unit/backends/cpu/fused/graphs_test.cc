@@ -9,9 +9,9 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/chained_run.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/random_reductions.h"
+#include "tests/testlib/graphs/random_reductions.h"
+#include "tests/testlib/runs/chained_run.h"
+#include "tests/testlib/runs/compiled_run.h"
 
 namespace tensord {
 namespace {

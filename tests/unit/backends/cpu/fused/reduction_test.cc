@@ -14,9 +14,9 @@
 #include "backends/cpu/machine/streamed_stores.h"
 #include "engine/ops/scalar/scalar_math.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/micro_builder.h"
-#include "tests/testlib/micro_evaluator.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/micro/micro_builder.h"
+#include "tests/testlib/micro/micro_evaluator.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/unit/backends/cpu/fused/call.h"
 #include "tests/unit/backends/cpu/micro_axes.h"
 

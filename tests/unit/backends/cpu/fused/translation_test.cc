@@ -7,7 +7,7 @@
 
 #include "backends/cpu/fused/make_plan.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/micro_builder.h"
+#include "tests/testlib/micro/micro_builder.h"
 #include "tests/unit/backends/cpu/micro_axes.h"
 
 namespace tensord::cpu {

@@ -6,8 +6,8 @@
 #include "backends/cpu/indexing/kernels.h"
 #include "backends/cpu/machine/streamed_stores.h"
 #include "engine/ops/index_windows.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/unit/backends/cpu/kernel_call.h"
 
 namespace tensord::cpu {

@@ -16,9 +16,9 @@
 #include "backends/cpu/jit/code.h"
 #include "backends/cpu/jit/program.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/micro_builder.h"
-#include "tests/testlib/random_literal.h"
-#include "tests/testlib/random_micro_program.h"
+#include "tests/testlib/micro/micro_builder.h"
+#include "tests/testlib/micro/random_micro_program.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/unit/backends/cpu/fused/call.h"
 #include "tests/unit/backends/cpu/jit/comparison.h"
 

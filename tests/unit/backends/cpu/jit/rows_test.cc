@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/micro_builder.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/micro/micro_builder.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/unit/backends/cpu/jit/comparison.h"
 
 namespace tensord::cpu {

@@ -5,9 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "tests/testlib/micro_builder.h"
-#include "tests/testlib/micro_evaluator.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/micro/micro_builder.h"
+#include "tests/testlib/micro/micro_evaluator.h"
+#include "tests/testlib/numbers/random_literal.h"
 #include "tests/unit/backends/cpu/micro_axes.h"
 
 namespace tensord::cpu {

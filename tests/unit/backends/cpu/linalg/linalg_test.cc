@@ -14,7 +14,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/stop_signal.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/linalg_properties.h"
+#include "tests/testlib/numbers/linalg_properties.h"
 
 namespace tensord::cpu {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/testlib/exact_math.h"
-#include "tests/testlib/math_arguments.h"
+#include "tests/testlib/numbers/exact_math.h"
+#include "tests/testlib/numbers/math_arguments.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
 
 namespace tensord::cpu {

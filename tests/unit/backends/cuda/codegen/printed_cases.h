@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/codegen/printer.h"
-#include "tests/testlib/micro_programs.h"
+#include "tests/testlib/micro/micro_programs.h"
 
 namespace tensord {
 

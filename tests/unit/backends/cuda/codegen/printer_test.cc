@@ -5,8 +5,8 @@
 
 #include "backends/cuda/codegen/values.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/micro_builder.h"
-#include "tests/testlib/nvrtc.h"
+#include "tests/testlib/cuda/nvrtc.h"
+#include "tests/testlib/micro/micro_builder.h"
 #include "tests/unit/backends/cuda/codegen/printed_cases.h"
 
 namespace tensord {

@@ -23,7 +23,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/tensordctl_call.h"
+#include "tests/testlib/peers/tensordctl_call.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::cli {

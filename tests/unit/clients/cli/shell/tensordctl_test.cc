@@ -19,7 +19,7 @@
 #include "gtest/gtest.h"
 #include "tensord/einsum/v1/einsum.pb.h"
 #include "tensord/v1/admin.grpc.pb.h"
-#include "tests/testlib/tensordctl_call.h"
+#include "tests/testlib/peers/tensordctl_call.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::cli {

@@ -17,11 +17,11 @@
 #include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/bench_graphs.h"
-#include "tests/testlib/compiled_run.h"
-#include "tests/testlib/hidden_memory_backend.h"
-#include "tests/testlib/parsed_graph.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/graphs/bench_graphs.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/numbers/random_literal.h"
+#include "tests/testlib/runs/compiled_run.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
 
 namespace tensord {
 namespace {

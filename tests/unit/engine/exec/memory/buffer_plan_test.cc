@@ -22,8 +22,8 @@
 #include "engine/runtime/compile/compiler.h"
 #include "engine/runtime/compile/explain.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/hidden_memory_backend.h"
-#include "tests/testlib/valid_graph.h"
+#include "tests/testlib/graphs/valid_graph.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
 
 namespace tensord {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/testlib/hidden_memory_backend.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
 
 namespace tensord {
 namespace {

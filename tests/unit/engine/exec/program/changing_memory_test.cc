@@ -5,7 +5,7 @@
 
 #include "engine/ir/verifier.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 
 namespace tensord {
 namespace {

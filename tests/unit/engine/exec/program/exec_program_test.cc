@@ -7,7 +7,7 @@
 #include "engine/ops/core_ops.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/valid_graph.h"
+#include "tests/testlib/graphs/valid_graph.h"
 
 namespace tensord {
 namespace {

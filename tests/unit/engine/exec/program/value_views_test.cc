@@ -8,9 +8,9 @@
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
-#include "tests/testlib/random_literal.h"
-#include "tests/testlib/valid_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/graphs/valid_graph.h"
+#include "tests/testlib/numbers/random_literal.h"
 
 namespace tensord {
 namespace {

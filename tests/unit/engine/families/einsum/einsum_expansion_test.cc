@@ -19,9 +19,9 @@
 #include "engine/reference/evaluator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/literal_compare.h"
-#include "tests/testlib/parsed_graph.h"
-#include "tests/testlib/random_literal.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/numbers/literal_compare.h"
+#include "tests/testlib/numbers/random_literal.h"
 
 namespace tensord {
 namespace {

@@ -1,6 +1,6 @@
 #include "engine/families/linalg/matrix_refusal.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/linalg_properties.h"
+#include "tests/testlib/numbers/linalg_properties.h"
 
 namespace tensord {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/testlib/complex_limits.h"
+#include "tests/testlib/numbers/complex_limits.h"
 
 namespace tensord::scalar {
 namespace {

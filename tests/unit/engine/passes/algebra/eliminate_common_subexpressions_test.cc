@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/passes/algebra/eliminate_dead_code.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 
 namespace tensord {
 namespace {

@@ -6,7 +6,7 @@
 #include "engine/ops/core_ops.h"
 #include "engine/passes/algebra/eliminate_dead_code.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 
 namespace tensord {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/runtime/compile/explain.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
 
 namespace tensord {

@@ -14,7 +14,7 @@
 #include "engine/runtime/compile/compiler.h"
 #include "engine/runtime/programs/program_cache.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/hidden_memory_backend.h"
+#include "tests/testlib/runs/hidden_memory_backend.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
 
 namespace tensord {

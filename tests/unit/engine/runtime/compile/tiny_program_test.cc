@@ -7,7 +7,7 @@
 #include "engine/exec/binding/bound_program.h"
 #include "engine/passes/pipeline.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 
 namespace tensord {
 namespace {

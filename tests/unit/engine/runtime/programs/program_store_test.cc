@@ -20,7 +20,7 @@
 #include "engine/runtime/programs/program_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
 #include "tests/unit/engine/runtime/temporary_folder.h"
 

@@ -6,7 +6,7 @@
 #include "engine/families/all_families.h"
 #include "engine/ir/printer.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/graphs/parsed_graph.h"
 
 namespace tensord {
 namespace {

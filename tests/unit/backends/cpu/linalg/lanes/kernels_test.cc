@@ -6,7 +6,7 @@
 #include <random>
 
 #include "backends/cpu/machine/thread_pool.h"
-#include "tests/testlib/linalg_properties.h"
+#include "tests/testlib/numbers/linalg_properties.h"
 
 namespace tensord::cpu {
 namespace {
