@@ -13,7 +13,8 @@ import numpy as np
 
 import checkout  # noqa: F401
 import graph_oracle
-from tensord import contract, crc32c, dtypes
+from tensord import contract, dtypes
+from tensord.calls import crc32c
 
 
 class StandInServer:

@@ -12,8 +12,9 @@ import numpy as np
 
 from stand_in_test_case import StandInTestCase
 import tensord as td
-from tensord import attempts, contract
-from tensord.crc32c import by_lanes, crc32c
+from tensord import contract
+from tensord.calls import attempts
+from tensord.calls.crc32c import by_lanes, crc32c
 
 
 class Pickles(StandInTestCase):

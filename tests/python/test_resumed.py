@@ -12,8 +12,9 @@ from breaking_proxy import BreakingProxy
 from server_test import ServerTest
 from stand_in_test_case import StandInTestCase
 import tensord as td
-from tensord import attempts, contract, dtypes, resumed, transfer
-from tensord.crc32c import crc32c
+from tensord import contract, dtypes
+from tensord.calls import attempts, resumed, transfer
+from tensord.calls.crc32c import crc32c
 
 MIB = 1 << 20
 

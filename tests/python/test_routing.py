@@ -12,8 +12,9 @@ import numpy as np
 from server_process import ServerProcess
 from stand_in_test_case import StandInTestCase
 import tensord as td
-from tensord import attempts, contract
-from tensord.routing import METADATA_KEY
+from tensord import contract
+from tensord.calls import attempts
+from tensord.calls.routing import METADATA_KEY
 
 
 class RoutingTest(StandInTestCase):

@@ -11,7 +11,7 @@ from server_process import ServerProcess
 from shared_memory_test_case import SharedMemoryTestCase, double
 import tensord as td
 from tensord import errors
-from tensord.shared_memory import SharedMemory
+from tensord.calls.shared_memory import SharedMemory
 
 
 class SharedMemoryTest(SharedMemoryTestCase):

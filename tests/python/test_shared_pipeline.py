@@ -10,8 +10,8 @@ import numpy as np
 from shared_memory_test_case import REGION_BYTES, SharedMemoryTestCase, double
 from server_process import ServerProcess
 import tensord as td
-from tensord import wire
-from tensord.shared_memory import SharedMemory
+from tensord.calls import wire
+from tensord.calls.shared_memory import SharedMemory
 
 COUNT = 1 << 17  # floats: half a MiB
 

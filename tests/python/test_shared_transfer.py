@@ -10,8 +10,9 @@ import checkout  # noqa: F401  finds the package
 from shared_memory_test_case import SharedMemoryTestCase, double
 from stand_in_server import StandInServer
 import tensord as td
-from tensord import contract, dtypes, errors, resumed, transfer
-from tensord.shared_memory import SharedMemory
+from tensord import contract, dtypes, errors
+from tensord.calls import resumed, transfer
+from tensord.calls.shared_memory import SharedMemory
 
 
 class SharedTransferTest(SharedMemoryTestCase):
@@ -173,7 +174,7 @@ class SharedTransferTest(SharedMemoryTestCase):
         program = td.compile(double, td.spec((1 << 16,), "float32"), client=self.client)
         x = np.ones(1 << 16, np.float32)
         self.client._call = forget
-        with mock.patch("tensord.deadline.monotonic", lambda: clock[0]):
+        with mock.patch("tensord.calls.deadline.monotonic", lambda: clock[0]):
             (y,), _ = self.client.execute(program.fingerprint, [x], timeout=10)
             self.assertEqual(timeouts, [10, 3])
             self.memory.lost = False

@@ -16,7 +16,7 @@ import checkout  # noqa: F401  finds the package
 from server_process import ServerProcess
 import tensord as td
 from tensord import contract
-from tensord.shared_memory import MOST_WAIT, SharedMemory
+from tensord.calls.shared_memory import MOST_WAIT, SharedMemory
 
 SHORT = 0.05
 

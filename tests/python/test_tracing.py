@@ -9,7 +9,8 @@ import numpy as np
 import checkout  # noqa: F401
 import graph_oracle
 import tensord as td
-from tensord import dtypes, lifting
+from tensord import dtypes
+from tensord.tracing import lifting
 
 F32, F64, I32, I64 = "float32", "float64", "int32", "int64"
 

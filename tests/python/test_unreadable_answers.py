@@ -8,7 +8,8 @@ import numpy as np
 import checkout  # noqa: F401  finds the package
 from stand_in_test_case import StandInTestCase
 import tensord as td
-from tensord import contract, crc32c, wire
+from tensord import contract
+from tensord.calls import crc32c, wire
 
 NO_MESSAGES = (b"\xff" * 20, b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x05ab", b"\x0f")
 FLOAT64 = td.float64.wire

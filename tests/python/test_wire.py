@@ -5,7 +5,8 @@ import unittest
 import numpy as np
 
 import checkout  # noqa: F401
-from tensord import contract, dtypes, wire
+from tensord import contract, dtypes
+from tensord.calls import wire
 
 ARRAYS = [
     np.arange(12, dtype=np.float64).reshape(3, 4),

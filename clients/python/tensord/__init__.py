@@ -13,8 +13,38 @@ functions of this package have NumPy's names and meaning, and NumPy's own functi
 
 from tensord import fft, linalg  # noqa: F401
 from tensord.access import Access  # noqa: F401
-from tensord.activations import elu, gelu, relu, silu, softplus  # noqa: F401
-from tensord.arithmetic import (  # noqa: F401
+from tensord.array import Array  # noqa: F401
+from tensord.client import Client, connect, default_client, default_target  # noqa: F401
+from tensord.dims import Dim  # noqa: F401
+from tensord.dtypes import (  # noqa: F401
+    DType,
+    bfloat16,
+    bool_,
+    complex128,
+    complex64,
+    float16,
+    float32,
+    float64,
+    int32,
+    int64,
+)
+from tensord.errors import (  # noqa: F401
+    Error,
+    Cancelled,
+    DataLoss,
+    DeadlineExceeded,
+    FailedPrecondition,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    ResourceExhausted,
+    Unauthenticated,
+    Unavailable,
+    Unimplemented,
+)
+from tensord.functions.activations import elu, gelu, relu, silu, softplus  # noqa: F401
+from tensord.functions.arithmetic import (  # noqa: F401
     abs,
     absolute,
     add,
@@ -47,11 +77,9 @@ from tensord.arithmetic import (  # noqa: F401
     true_divide,
     trunc,
 )
-from tensord.array import Array  # noqa: F401
-from tensord.client import Client, connect, default_client, default_target  # noqa: F401
-from tensord.contraction import dot, inner, matmul, outer, tensordot, vdot, vecdot  # noqa: F401
-from tensord.contraction_order import einsum_path  # noqa: F401
-from tensord.creation import (  # noqa: F401
+from tensord.functions.contraction import dot, inner, matmul, outer, tensordot, vdot, vecdot  # noqa: F401
+from tensord.functions.contraction_order import einsum_path  # noqa: F401
+from tensord.functions.creation import (  # noqa: F401
     arange,
     asarray,
     empty,
@@ -68,7 +96,7 @@ from tensord.creation import (  # noqa: F401
     zeros,
     zeros_like,
 )
-from tensord.diagonals import (  # noqa: F401
+from tensord.functions.diagonals import (  # noqa: F401
     diag,
     diag_indices_from,
     diagflat,
@@ -81,38 +109,8 @@ from tensord.diagonals import (  # noqa: F401
     triu,
     triu_indices_from,
 )
-from tensord.dimension_numbers import gather, scatter  # noqa: F401
-from tensord.dims import Dim  # noqa: F401
-from tensord.dtypes import (  # noqa: F401
-    DType,
-    bfloat16,
-    bool_,
-    complex128,
-    complex64,
-    float16,
-    float32,
-    float64,
-    int32,
-    int64,
-)
-from tensord.einstein_sum import einsum  # noqa: F401
-from tensord.errors import (  # noqa: F401
-    Error,
-    Cancelled,
-    DataLoss,
-    DeadlineExceeded,
-    FailedPrecondition,
-    Internal,
-    InvalidArgument,
-    NotFound,
-    PermissionDenied,
-    ResourceExhausted,
-    Unauthenticated,
-    Unavailable,
-    Unimplemented,
-)
-from tensord.gathering import take, take_along_axis  # noqa: F401
-from tensord.inspection import (  # noqa: F401
+from tensord.functions.einstein_sum import einsum  # noqa: F401
+from tensord.functions.inspection import (  # noqa: F401
     allclose,
     array_equal,
     copy,
@@ -122,7 +120,7 @@ from tensord.inspection import (  # noqa: F401
     shape,
     size,
 )
-from tensord.logic import (  # noqa: F401
+from tensord.functions.logic import (  # noqa: F401
     astype,
     bitwise_and,
     bitwise_invert,
@@ -150,9 +148,8 @@ from tensord.logic import (  # noqa: F401
     real,
     where,
 )
-from tensord.norms import norm  # noqa: F401
-from tensord.program import CompiledProgram, Spec, compile, evaluate, make_graph, spec  # noqa: F401
-from tensord.reductions import (  # noqa: F401
+from tensord.functions.norms import norm  # noqa: F401
+from tensord.functions.reductions import (  # noqa: F401
     all,
     amax,
     amin,
@@ -173,17 +170,7 @@ from tensord.reductions import (  # noqa: F401
     sum,
     var,
 )
-from tensord.run_time_sizes import (  # noqa: F401
-    dynamic_slice,
-    dynamic_truncate,
-    dynamic_update_slice,
-    pad_to_match,
-    shape_of,
-)
-from tensord.scattering import put_along_axis  # noqa: F401
-from tensord.searching import searchsorted  # noqa: F401
-from tensord.session import RemoteArray, Session  # noqa: F401
-from tensord.shaping import (  # noqa: F401
+from tensord.functions.shaping import (  # noqa: F401
     atleast_1d,
     atleast_2d,
     broadcast_arrays,
@@ -209,8 +196,7 @@ from tensord.shaping import (  # noqa: F401
     transpose,
     vstack,
 )
-from tensord.stats import Segment, Stats  # noqa: F401
-from tensord.transcendental import (  # noqa: F401
+from tensord.functions.transcendental import (  # noqa: F401
     angle,
     arccos,
     arccosh,
@@ -245,7 +231,21 @@ from tensord.transcendental import (  # noqa: F401
     tan,
     tanh,
 )
-from tensord.operators import install as _install_operators
+from tensord.indexing.dimension_numbers import gather, scatter  # noqa: F401
+from tensord.indexing.gathering import take, take_along_axis  # noqa: F401
+from tensord.indexing.run_time_sizes import (  # noqa: F401
+    dynamic_slice,
+    dynamic_truncate,
+    dynamic_update_slice,
+    pad_to_match,
+    shape_of,
+)
+from tensord.indexing.scattering import put_along_axis  # noqa: F401
+from tensord.indexing.searching import searchsorted  # noqa: F401
+from tensord.program import CompiledProgram, Spec, compile, evaluate, make_graph, spec  # noqa: F401
+from tensord.session import RemoteArray, Session  # noqa: F401
+from tensord.stats import Segment, Stats  # noqa: F401
+from tensord.tracing.operators import install as _install_operators
 
 __version__ = "0.7.0"
 

@@ -8,16 +8,17 @@ import time
 
 import grpc
 
-from tensord import contract, dtypes, errors, resumed, shared_transfer, transfer, wire
+from tensord import contract, dtypes, errors
 from tensord.access import Access, is_local
-from tensord.answers import read
-from tensord.attempts import Attempts, may_have_run
-from tensord.deadline import Deadline, timeout_of_call
-from tensord.listeners import why_nobody_listens
-from tensord.numpy_arrays import numpy_array
-from tensord.routing import METADATA_KEY, route_of_program
+from tensord.arguments.numpy_arrays import numpy_array
+from tensord.calls import resumed, shared_transfer, transfer, wire
+from tensord.calls.answers import read
+from tensord.calls.attempts import Attempts, may_have_run
+from tensord.calls.deadline import Deadline, timeout_of_call
+from tensord.calls.listeners import why_nobody_listens
+from tensord.calls.routing import METADATA_KEY, route_of_program
+from tensord.calls.shared_memory import MOST_WAIT, SharedCall, SharedMemory
 from tensord.session import Donation, RemoteArray, Session, remote_of
-from tensord.shared_memory import MOST_WAIT, SharedCall, SharedMemory
 from tensord.stats import Stats
 
 _SERVICE = "/tensord.v1.Compute/"

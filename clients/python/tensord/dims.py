@@ -3,7 +3,7 @@
 import operator
 
 from tensord import contract
-from tensord.integers import as_sequence, is_integer
+from tensord.arguments.integers import as_sequence, is_integer
 
 _FUNCTIONS = {"floor_divide": operator.floordiv, "min": min, "max": max}
 _KINDS = {"floor_divide": "KIND_FLOOR_DIVIDE", "min": "KIND_MINIMUM", "max": "KIND_MAXIMUM"}

@@ -6,10 +6,11 @@ NumPy fills, is None here: Arrays do not change.
 
 import operator
 
-from tensord import arithmetic, creation, dims, dtypes, logic, shaping
-from tensord.integers import as_sequence
-from tensord.lifting import as_array, normalized_axis
-from tensord.options import check_device, refuse_out
+from tensord import dims, dtypes
+from tensord.arguments.integers import as_sequence
+from tensord.arguments.options import check_device, refuse_out
+from tensord.functions import arithmetic, creation, logic, shaping
+from tensord.tracing.lifting import as_array, normalized_axis
 
 _NORMS = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
 # Norms of a transform whose direction is taken for the other one.

@@ -7,11 +7,13 @@ the matrix.
 
 import collections
 
-from tensord import arithmetic, contraction, creation, diagonals, dtypes, shaping
-from tensord.contraction import matmul, tensordot, vecdot  # noqa: F401
-from tensord.einstein_sum import einsum
+from tensord import dtypes
+from tensord.arguments.options import refuse_out
 from tensord.errors import LinAlgError, NotMatrices  # noqa: F401
-from tensord.factorizations import (  # noqa: F401
+from tensord.functions import arithmetic, contraction, creation, diagonals, shaping
+from tensord.functions.contraction import matmul, tensordot, vecdot  # noqa: F401
+from tensord.functions.einstein_sum import einsum
+from tensord.functions.factorizations import (  # noqa: F401
     EighResult,
     EigResult,
     LUResult,
@@ -27,8 +29,7 @@ from tensord.factorizations import (  # noqa: F401
     svd,
     svdvals,
 )
-from tensord.lifting import as_array, show
-from tensord.linear_systems import (  # noqa: F401
+from tensord.functions.linear_systems import (  # noqa: F401
     inv,
     lstsq,
     matrix_rank,
@@ -38,10 +39,10 @@ from tensord.linear_systems import (  # noqa: F401
     tensorinv,
     tensorsolve,
 )
-from tensord.matrices import Matrices
-from tensord.norms import cond, matrix_norm, norm, vector_norm  # noqa: F401
-from tensord.options import refuse_out
-from tensord.shaping import matrix_transpose  # noqa: F401
+from tensord.functions.matrices import Matrices
+from tensord.functions.norms import cond, matrix_norm, norm, vector_norm  # noqa: F401
+from tensord.functions.shaping import matrix_transpose  # noqa: F401
+from tensord.tracing.lifting import as_array, show
 
 SlogdetResult = collections.namedtuple("SlogdetResult", "sign logabsdet")
 

@@ -6,10 +6,11 @@ import queue
 import threading
 import time
 
-from tensord import contract, errors, wire
-from tensord.answers import read
-from tensord.deadline import Deadline
-from tensord.shared_memory import SharedCall
+from tensord import contract, errors
+from tensord.calls import wire
+from tensord.calls.answers import read
+from tensord.calls.deadline import Deadline
+from tensord.calls.shared_memory import SharedCall
 
 _MOST_WAITING = 64
 _LOOK_SECONDS = 0.1

@@ -5,16 +5,18 @@ import threading
 
 import numpy as np
 
-from tensord import dims, dtypes, errors, tree, wire
+from tensord import dims, dtypes, errors
+from tensord.arguments import tree
+from tensord.arguments.numpy_arrays import numpy_array
+from tensord.arguments.parameters import parameters_of, with_lists_as_arrays
 from tensord.array import Array
+from tensord.calls import wire
+from tensord.calls.routing import route_of_program
 from tensord.client import compile_options, default_client
-from tensord.graph_builder import GraphBuilder
-from tensord.lifting import as_array, show
-from tensord.numpy_arrays import numpy_array
-from tensord.parameters import parameters_of, with_lists_as_arrays
-from tensord.routing import route_of_program
 from tensord.session import remote_of
 from tensord.stats import Stats, seconds, source_name
+from tensord.tracing.graph_builder import GraphBuilder
+from tensord.tracing.lifting import as_array, show
 
 
 class Spec:

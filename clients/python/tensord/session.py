@@ -3,11 +3,12 @@
 import itertools
 import math
 
-from tensord import contract, dtypes, transfer, wire
+from tensord import contract, dtypes
+from tensord.arguments.numpy_arrays import numpy_array
+from tensord.calls import transfer, wire
+from tensord.calls.routing import new_session_route
 from tensord.dims import is_static
-from tensord.numpy_arrays import numpy_array
 from tensord.pipeline import Pipeline
-from tensord.routing import new_session_route
 
 
 class RemoteArray:
