@@ -72,7 +72,7 @@ std::string ReasonOf(const v1::ExecuteResponse& response) {
 v1::ExecuteRequest SumOfOnes() { return RequestOf(LargeSum(), {FloatTensor(Ones(16), {16})}); }
 
 // With more to read in it.
-v1::ExecuteRequest LongRequest() {
+v1::ExecuteRequest SlowToCompile() {
   v1::ExecuteRequest request = SumOfOnes();
   const v1::Node constant = request.graph().nodes(0);
   for (int i = 0; i < 300; ++i) {
@@ -321,7 +321,7 @@ TEST(ExecuteStreamTest, ACancelledStreamCancelsWhatIsInFlight) {
 TEST(ExecuteStreamTest, ACancelThatMeetsARequestLosesNothing) {
   InProcessServer server;
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
-  const v1::ExecuteRequest cold = LongRequest();
+  const v1::ExecuteRequest cold = SlowToCompile();
   for (int i = 0; i < 1000; ++i) {
     Pipeline pipeline(server.stub());
     pipeline.Send(i % 2 == 0 ? warm : cold, 1);
@@ -360,19 +360,19 @@ TEST(ExecuteStreamTest, AStepThatIsRefusedPoisonsTheState) {
 TEST(ExecuteStreamTest, ARequestThatIsAloneMayBeAsLargeAsAMessage) {
   InProcessServer server({"limits.in_flight_bytes=1024"});
   Pipeline pipeline(server.stub());
-  pipeline.Send(LongRequest(), 1);
+  pipeline.Send(SlowToCompile(), 1);
   EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
   pipeline.Done();
   EXPECT_TRUE(pipeline.Finish().ok());
 }
 
 TEST(ExecuteStreamTest, AMessageBeyondTheLimitEndsItAndSaysWhich) {
-  const int64_t bytes = static_cast<int64_t>(LongRequest().ByteSizeLong());
+  const int64_t bytes = static_cast<int64_t>(SlowToCompile().ByteSizeLong());
   InProcessServer server({absl::StrCat("limits.message_bytes=", bytes * 2 / 3)});
   Pipeline pipeline(server.stub());
   pipeline.Send(SumOfOnes(), 1);
   EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
-  pipeline.Send(LongRequest(), 2);
+  pipeline.Send(SlowToCompile(), 2);
   EXPECT_EQ(pipeline.Receive().request_id(), 0u);
   const grpc::Status end = pipeline.Finish();
   EXPECT_EQ(end.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -385,11 +385,11 @@ TEST(ExecuteStreamTest, AMessageBeyondTheLimitEndsItAndSaysWhich) {
 
 // gRPC refuses what is far beyond, and the server knows no more than that its client got another end than its own.
 TEST(ExecuteStreamTest, AMessageFarBeyondTheLimitEndsItForTheRecordToo) {
-  InProcessServer server({absl::StrCat("limits.message_bytes=", LongRequest().ByteSizeLong() / 3)});
+  InProcessServer server({absl::StrCat("limits.message_bytes=", SlowToCompile().ByteSizeLong() / 3)});
   Pipeline pipeline(server.stub());
   pipeline.Send(SumOfOnes(), 1);
   EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
-  pipeline.Send(LongRequest(), 2);
+  pipeline.Send(SlowToCompile(), 2);
   EXPECT_EQ(pipeline.Receive().request_id(), 0u);
   EXPECT_EQ(pipeline.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   server.WaitUntilIdle();

@@ -263,7 +263,7 @@ TEST(DrainTest, CallsThatTakeTooLongAreCancelled) {
   EXPECT_EQ(server.executor().stats().completed, 1) << "only what blocked the executor";
 }
 
-ServerConfig ConfigOf(const std::vector<std::string>& settings) {
+ServerConfig ConfigWith(const std::vector<std::string>& settings) {
   ServerConfig config;
   config.mutable_log()->set_level("off");
   for (const std::string& setting : settings) EXPECT_TRUE(server::SetConfigField(setting, &config).ok());
@@ -272,7 +272,7 @@ ServerConfig ConfigOf(const std::vector<std::string>& settings) {
 
 TEST(ListenTest, ALivingServerKeepsItsSocket) {
   InProcessServer server;
-  const auto second = Daemon::Start(ConfigOf({"listen=" + server.target()}));
+  const auto second = Daemon::Start(ConfigWith({"listen=" + server.target()}));
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("already"));
   v1::ServerInfo info;
@@ -284,7 +284,7 @@ TEST(ListenTest, AServerThatEndsLeavesTheSocketsOfItsSuccessor) {
   TemporaryFolder folder;
   const std::string calls = folder.path() + "/s", admin = folder.path() + "/a", memory = folder.path() + "/m";
   const ServerConfig config =
-      ConfigOf({"listen=unix:" + calls, "admin.listen=unix:" + admin, "shared_memory.listen=unix:" + memory});
+      ConfigWith({"listen=unix:" + calls, "admin.listen=unix:" + admin, "shared_memory.listen=unix:" + memory});
   auto first = Daemon::Start(config);
   ASSERT_TRUE(first.ok()) << first.status();
   for (const std::string& path : {calls, admin, memory}) ASSERT_EQ(unlink(path.c_str()), 0);
@@ -297,9 +297,9 @@ TEST(ListenTest, AServerThatEndsLeavesTheSocketsOfItsSuccessor) {
 }
 
 TEST(ListenTest, ALivingServerKeepsItsPort) {
-  const auto first = Daemon::Start(ConfigOf({"listen=127.0.0.1:0"}));
+  const auto first = Daemon::Start(ConfigWith({"listen=127.0.0.1:0"}));
   ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = Daemon::Start(ConfigOf({"listen=" + (*first)->grpc_addresses()[0]}));
+  const auto second = Daemon::Start(ConfigWith({"listen=" + (*first)->grpc_addresses()[0]}));
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
 }
 
@@ -313,7 +313,7 @@ TEST(ListenTest, TheSocketIsTheOwnersAlone) {
 TEST(ListenTest, SeveralAddresses) {
   TemporaryFolder folder;
   const auto daemon =
-      Daemon::Start(ConfigOf({"listen=127.0.0.1:0", "listen=127.0.0.1:0", "listen=unix:" + folder.path() + "/s"}));
+      Daemon::Start(ConfigWith({"listen=127.0.0.1:0", "listen=127.0.0.1:0", "listen=unix:" + folder.path() + "/s"}));
   ASSERT_TRUE(daemon.ok()) << daemon.status();
   ASSERT_EQ((*daemon)->grpc_addresses().size(), 3u);
   for (const std::string& address : (*daemon)->grpc_addresses()) {
@@ -326,11 +326,11 @@ TEST(ListenTest, SeveralAddresses) {
 }
 
 TEST(ListenTest, OtherMachinesMustBeAllowed) {
-  const auto refused = Daemon::Start(ConfigOf({"listen=0.0.0.0:0"}));
+  const auto refused = Daemon::Start(ConfigWith({"listen=0.0.0.0:0"}));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("--allow-insecure-listen"));
-  EXPECT_TRUE(Daemon::Check(ConfigOf({"listen=0.0.0.0:0", "allow_insecure_listen=true"})).ok());
-  EXPECT_FALSE(Daemon::Check(ConfigOf({"listen=nonsense"})).ok());
+  EXPECT_TRUE(Daemon::Check(ConfigWith({"listen=0.0.0.0:0", "allow_insecure_listen=true"})).ok());
+  EXPECT_FALSE(Daemon::Check(ConfigWith({"listen=nonsense"})).ok());
 }
 
 TEST(MetricsTest, PrometheusReadsThem) {

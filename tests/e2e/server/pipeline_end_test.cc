@@ -32,14 +32,14 @@ class LosesFactory : public grpc::experimental::ClientInterceptorFactoryInterfac
   const LostStep step_;
 };
 
-struct Case {
+struct EndCase {
   LostStep step;
   bool has_deadline = false;  // else it is cancelled
   bool is_finished = false;   // else only destroyed
 };
 
 // The codes that the answer and the pipeline ended with.
-std::pair<absl::StatusCode, absl::StatusCode> End(const std::string& target, const Case& c) {
+std::pair<absl::StatusCode, absl::StatusCode> End(const std::string& target, const EndCase& c) {
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(std::make_unique<LosesFactory>(c.step));
   grpc::GenericStub stub(grpc::experimental::CreateCustomChannelWithInterceptors(
@@ -60,14 +60,14 @@ std::pair<absl::StatusCode, absl::StatusCode> End(const std::string& target, con
 
 TEST(PipelineEndTest, ComesThoughAStepOfTheTransportNeverDoes) {
   InProcessServer server;
-  std::vector<Case> cases;
+  std::vector<EndCase> cases;
   for (const LostStep step : {LostStep::PRE_SEND_MESSAGE, LostStep::POST_RECV_STATUS}) {
     for (const bool has_deadline : {false, true}) {
       for (const bool is_finished : {false, true}) cases.push_back({step, has_deadline, is_finished});
     }
   }
   std::vector<std::future<std::pair<absl::StatusCode, absl::StatusCode>>> ends;
-  for (const Case& c : cases) {
+  for (const EndCase& c : cases) {
     ends.push_back(std::async(std::launch::async, [&server, c] { return End(server.target(), c); }));
   }
   for (size_t i = 0; i < cases.size(); ++i) {

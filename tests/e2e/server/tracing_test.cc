@@ -31,7 +31,7 @@ constexpr char kParent[] = "b7ad6b7169203331";
 
 std::string Traceparent(const char* flags) { return std::string("00-") + kTraceId + "-" + kParent + "-" + flags; }
 
-v1::ExecuteRequest LargeRequest() { return RequestOf(LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})}); }
+v1::ExecuteRequest TracedRequest() { return RequestOf(LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})}); }
 
 std::map<std::string, std::string> AttributesOf(const otlp::Span& span) {
   std::map<std::string, std::string> attributes;
@@ -73,7 +73,7 @@ TEST_F(TracingTest, ACallBecomesSpansDownToItsSegments) {
   const Collector collector(Address());
   InProcessServer server(Settings());
   v1::ExecuteResponse response;
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_EQ(response.stats().segments_size(), 0) << "the client did not ask for them";
   ASSERT_TRUE(WaitFor([&] { return !collector.spans().empty(); }));
   EXPECT_EQ(collector.method(), "/opentelemetry.proto.collector.trace.v1.TraceService/Export");
@@ -115,8 +115,8 @@ TEST_F(TracingTest, TheCallerSaysWhetherItsCallIsSampled) {
   settings.push_back("tracing.sample_ratio=1");
   InProcessServer server(settings);
   v1::ExecuteResponse response;
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("00"), &response).ok());
-  ASSERT_TRUE(Run(server, LargeRequest(), "", &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("00"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), "", &response).ok());
   server.WaitUntilIdle();
   server.RequestStop();
   server.WaitUntilStopped();
@@ -140,7 +140,7 @@ TEST_F(TracingTest, RefusedCallsAndStreamsAreTracedToo) {
     grpc::ClientContext context;
     context.AddMetadata("traceparent", Traceparent("01"));
     const auto stream = server.stub().ExecuteStream(&context);
-    v1::ExecuteRequest request = LargeRequest();
+    v1::ExecuteRequest request = TracedRequest();
     request.set_request_id(1);
     EXPECT_TRUE(stream->Write(request));
     EXPECT_TRUE(stream->Read(&response));
@@ -174,7 +174,7 @@ TEST_F(TracingTest, WhoIsNotLetInIsNotTraced) {
   {
     InProcessServer server(settings);
     v1::ExecuteResponse response;
-    EXPECT_EQ(Run(server, LargeRequest(), Traceparent("01"), &response).error_code(),
+    EXPECT_EQ(Run(server, TracedRequest(), Traceparent("01"), &response).error_code(),
               grpc::StatusCode::UNAUTHENTICATED);
     server.WaitUntilIdle();
     server.RequestStop();
@@ -189,11 +189,11 @@ TEST_F(TracingTest, TheRatioChangesWithoutARestart) {
   const Collector collector(Address());
   InProcessServer server(Settings());
   v1::ExecuteResponse response;
-  ASSERT_TRUE(Run(server, LargeRequest(), "", &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), "", &response).ok());
   server::ServerConfig config = server.daemon().config();
   config.mutable_tracing()->set_sample_ratio(1);
   server.daemon().Reload(config);
-  ASSERT_TRUE(Run(server, LargeRequest(), "", &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), "", &response).ok());
   server.WaitUntilIdle();
   server.RequestStop();
   server.WaitUntilStopped();
@@ -208,7 +208,7 @@ TEST_F(TracingTest, ACollectorThatIsBusyIsTriedAgain) {
   });
   InProcessServer server(Settings());
   v1::ExecuteResponse response;
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_TRUE(WaitFor([&] { return !collector.spans().empty(); }));
   EXPECT_EQ(collector.exports(), 3);
   EXPECT_EQ(server.Metric("tensord_trace_spans_dropped_total", "unavailable"), 0);
@@ -231,10 +231,10 @@ TEST_F(TracingTest, ACollectorThatIsFullIsTriedAgainWhenItSaysSo) {
   });
   InProcessServer server(Settings());
   v1::ExecuteResponse response;
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_TRUE(WaitFor([&] { return !collector.spans().empty(); }));
   EXPECT_EQ(server.Metric("tensord_trace_spans_dropped_total", "refused"), 0);
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_trace_spans_dropped_total", "refused") > 0; }));
   EXPECT_EQ(collector.exports(), 3) << "without a time it is not tried again";
 }
@@ -252,7 +252,7 @@ TEST_F(TracingTest, NoProxyCatchesACollectorOfThisMachine) {
   InProcessServer server(
       {"tracing.endpoint=127.0.0.1:" + std::to_string(collector.port()), "tracing.batch_ms=1", "tracing.retry_ms=0"});
   v1::ExecuteResponse response;
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_TRUE(WaitFor([&] {
     return server.Metric("tensord_trace_spans_dropped_total", "unavailable") > 0 || !collector.spans().empty();
   }));
@@ -268,11 +268,11 @@ TEST_F(TracingTest, WhatTheCollectorDoesNotWantIsCounted) {
   InProcessServer server(Settings());
   v1::ExecuteResponse response;
   const auto refused = [&server] { return server.Metric("tensord_trace_spans_dropped_total", "refused"); };
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_TRUE(WaitFor([&] { return refused() > 0; }));
   const double whole = refused();
   EXPECT_GE(whole, 4);
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_TRUE(WaitFor([&] { return refused() == whole + 1; }));
   EXPECT_EQ(collector.exports(), 2);
 }
@@ -282,7 +282,7 @@ TEST_F(TracingTest, WithoutACollectorCallsGoOnAndSpansAreCounted) {
   settings.insert(settings.end(), {"tracing.retry_ms=1", "tracing.queue_spans=1", "tracing.timeout_ms=1"});
   InProcessServer server(settings);
   v1::ExecuteResponse response;
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_trace_spans_dropped_total", "queue_full") > 0; }));
   EXPECT_TRUE(WaitFor([&] {
     v1::GetProgramRequest request;
@@ -306,7 +306,7 @@ TEST_F(TracingTest, TheEndDoesNotWaitForACollectorThatHangs) {
     settings.push_back("tracing.timeout_ms=100");
     InProcessServer server(settings);
     v1::ExecuteResponse response;
-    ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+    ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
     server.WaitUntilIdle();
     server.RequestStop();
     server.WaitUntilStopped();
@@ -322,7 +322,7 @@ TEST_F(TracingTest, HeadersGoWithEachExport) {
   settings.push_back("tracing.headers=" + secrets.Write("headers", "# of the collector\nAuthorization: Bearer abc\n"));
   InProcessServer server(settings);
   v1::ExecuteResponse response;
-  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
   EXPECT_TRUE(WaitFor([&] { return !collector.spans().empty(); }));
   EXPECT_EQ(collector.metadata("authorization"), "Bearer abc");
 }
@@ -339,7 +339,7 @@ TEST_F(TracingTest, TheWayToTheCollectorMayBeEncrypted) {
                             "tracing.tls=true", "tracing.ca=" + secrets.Write("ca.pem", trusted.certificate(), 0644),
                             "tracing.retry_ms=0"});
     v1::ExecuteResponse response;
-    ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+    ASSERT_TRUE(Run(server, TracedRequest(), Traceparent("01"), &response).ok());
     EXPECT_TRUE(WaitFor([&] {
       return server.Metric("tensord_trace_spans_dropped_total", "unavailable") > 0 || !collector.spans().empty();
     }));

@@ -17,7 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TlsMaterial Ends(absl::Time server, absl::Time client_ca = absl::InfiniteFuture()) {
+TlsMaterial MaterialThatEnds(absl::Time server, absl::Time client_ca = absl::InfiniteFuture()) {
   TlsMaterial material;
   material.certificate_expiry = server;
   material.client_ca_expiry = client_ca;
@@ -55,7 +55,7 @@ class CertificateLinesTest : public ::testing::Test {
 
 TEST_F(CertificateLinesTest, EachEndIsToldOnce) {
   const absl::Time now = absl::Now();
-  lines_->Watch(Ends(now - absl::Hours(1), absl::FromUnixSeconds(1)));
+  lines_->Watch(MaterialThatEnds(now - absl::Hours(1), absl::FromUnixSeconds(1)));
   EXPECT_THAT(Line(), AllOf(HasSubstr("\"certificate expired\""), HasSubstr("tls.certificate ended at ")));
   EXPECT_THAT(Line(), HasSubstr("a certificate of tls.client_ca ended at 1970-01-01T00:00:01+00:00"));
   EndLog();
@@ -64,7 +64,7 @@ TEST_F(CertificateLinesTest, EachEndIsToldOnce) {
 
 TEST_F(CertificateLinesTest, ItIsToldWhenItsTimeComes) {
   const absl::Time end = absl::Now() + absl::Milliseconds(20);
-  lines_->Watch(Ends(absl::InfiniteFuture(), end));
+  lines_->Watch(MaterialThatEnds(absl::InfiniteFuture(), end));
   EXPECT_THAT(Line(), HasSubstr("tls.client_ca ended"));
   EXPECT_GE(absl::Now(), end);
   EndLog();
@@ -73,10 +73,10 @@ TEST_F(CertificateLinesTest, ItIsToldWhenItsTimeComes) {
 
 TEST_F(CertificateLinesTest, OfThoseInUseAlone) {
   const absl::Time now = absl::Now();
-  lines_->Watch(Ends(now + absl::Hours(2), now + absl::Hours(3)));
-  lines_->Watch(Ends(now + absl::Hours(2), now - absl::Hours(1)));
+  lines_->Watch(MaterialThatEnds(now + absl::Hours(2), now + absl::Hours(3)));
+  lines_->Watch(MaterialThatEnds(now + absl::Hours(2), now - absl::Hours(1)));
   EXPECT_THAT(Line(), HasSubstr("tls.client_ca ended"));
-  lines_->Watch(Ends(now + absl::Hours(2)));
+  lines_->Watch(MaterialThatEnds(now + absl::Hours(2)));
   EndLog();
   EXPECT_EQ(Line(), "") << "what has not ended is not told of";
 }

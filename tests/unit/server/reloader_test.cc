@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ServerConfig ConfigOf(const std::vector<std::string>& settings) {
+ServerConfig ConfigWith(const std::vector<std::string>& settings) {
   ServerConfig config;
   for (const std::string& setting : settings) EXPECT_TRUE(SetConfigField(setting, &config).ok()) << setting;
   return config;
@@ -23,17 +23,17 @@ ServerConfig ConfigOf(const std::vector<std::string>& settings) {
 
 TEST(FlatSettingsTest, TellsWhichDiffer) {
   EXPECT_THAT(ChangedSettings(ServerConfig(), ServerConfig()), IsEmpty());
-  EXPECT_THAT(ChangedSettings(ServerConfig(), ConfigOf({"limits.rank=32", "cpu.threads=0", "log.level=info"})),
+  EXPECT_THAT(ChangedSettings(ServerConfig(), ConfigWith({"limits.rank=32", "cpu.threads=0", "log.level=info"})),
               IsEmpty())
       << "defaults that are written out";
-  EXPECT_THAT(ChangedSettings(ConfigOf({"listen=unix:/a", "log.level=debug"}),
-                              ConfigOf({"listen=unix:/a", "listen=unix:/b", "limits.rank=3"})),
+  EXPECT_THAT(ChangedSettings(ConfigWith({"listen=unix:/a", "log.level=debug"}),
+                              ConfigWith({"listen=unix:/a", "listen=unix:/b", "limits.rank=3"})),
               ElementsAre("listen", "limits.rank", "log.level"));
 }
 
 TEST(FlatSettingsTest, CopiesOne) {
-  ServerConfig to = ConfigOf({"log.level=debug", "limits.rank=3", "listen=unix:/a"});
-  const ServerConfig from = ConfigOf({"listen=unix:/b", "listen=unix:/c", "cpu.threads=2"});
+  ServerConfig to = ConfigWith({"log.level=debug", "limits.rank=3", "listen=unix:/a"});
+  const ServerConfig from = ConfigWith({"listen=unix:/b", "listen=unix:/c", "cpu.threads=2"});
   EXPECT_TRUE(CopySetting("log.level", from, &to));
   EXPECT_TRUE(CopySetting("listen", from, &to));
   EXPECT_THAT(ChangedSettings(to, from), ElementsAre("limits.rank", "cpu.threads"));
@@ -58,14 +58,15 @@ class ReloaderTest : public ::testing::Test {
 };
 
 TEST_F(ReloaderTest, ChangesWhatCanAndNamesTheRest) {
-  Reloader reloader(ConfigOf({"cpu.threads=2"}), {Part("log.level", &first_)});
-  const auto outcome = reloader.Reload(ConfigOf({"log.level=error", "cpu.threads=3", "limits.rank=4"}));
+  Reloader reloader(ConfigWith({"cpu.threads=2"}), {Part("log.level", &first_)});
+  const auto outcome = reloader.Reload(ConfigWith({"log.level=error", "cpu.threads=3", "limits.rank=4"}));
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_THAT(outcome->changed, ElementsAre("log.level"));
   EXPECT_THAT(outcome->need_restart, ElementsAre("limits.rank", "cpu.threads"));
   EXPECT_EQ(first_, "error");
   EXPECT_EQ(reloader.running().cpu().threads(), 2);
-  EXPECT_THAT(reloader.Reload(ConfigOf({"log.level=error", "cpu.threads=3"}))->need_restart, ElementsAre("cpu.threads"))
+  EXPECT_THAT(reloader.Reload(ConfigWith({"log.level=error", "cpu.threads=3"}))->need_restart,
+              ElementsAre("cpu.threads"))
       << "they still differ from what runs";
 }
 
@@ -76,23 +77,23 @@ TEST_F(ReloaderTest, TellsBeforeItIsDone) {
     EXPECT_EQ(first_, "");
     told = outcome.changed;
   };
-  EXPECT_TRUE(reloader.Reload(ConfigOf({"log.level=error"}), tell).ok());
+  EXPECT_TRUE(reloader.Reload(ConfigWith({"log.level=error"}), tell).ok());
   EXPECT_THAT(told, ElementsAre("log.level"));
   told.clear();
   refused_ = "log.level";
-  EXPECT_FALSE(reloader.Reload(ConfigOf({"log.level=off"}), tell).ok());
+  EXPECT_FALSE(reloader.Reload(ConfigWith({"log.level=off"}), tell).ok());
   EXPECT_THAT(told, IsEmpty());
 }
 
 TEST_F(ReloaderTest, ChangesAllOrNothing) {
   Reloader reloader({}, {Part("log.level", &first_), Part("log.requests", &second_)});
   refused_ = "log.requests";
-  EXPECT_FALSE(reloader.Reload(ConfigOf({"log.level=error", "log.requests=false"})).ok());
+  EXPECT_FALSE(reloader.Reload(ConfigWith({"log.level=error", "log.requests=false"})).ok());
   EXPECT_EQ(prepared_, 1);
   EXPECT_EQ(first_, "");
   EXPECT_EQ(reloader.running().log().level(), "info");
   refused_ = "";
-  EXPECT_TRUE(reloader.Reload(ConfigOf({"log.level=error", "log.requests=false"})).ok());
+  EXPECT_TRUE(reloader.Reload(ConfigWith({"log.level=error", "log.requests=false"})).ok());
   EXPECT_EQ(first_, "error");
   EXPECT_EQ(second_, "error");
 }
@@ -100,13 +101,13 @@ TEST_F(ReloaderTest, ChangesAllOrNothing) {
 // What is right alone may be wrong beside what stays as it is.
 TEST_F(ReloaderTest, LooksAtTheMixtureThatWillRun) {
   Reloader reloader({}, {Part("identity.required", &first_)});
-  const auto outcome = reloader.Reload(ConfigOf({"identity.required=on", "identity.file=/callers"}));
+  const auto outcome = reloader.Reload(ConfigWith({"identity.required=on", "identity.file=/callers"}));
   EXPECT_THAT(std::string(outcome.status().message()), HasSubstr("identity.required"));
   EXPECT_EQ(reloader.running().identity().required(), "auto");
 }
 
 TEST_F(ReloaderTest, FilesAreTakenAgainWithoutAChange) {
-  Reloader reloader(ConfigOf({"log.level=debug"}),
+  Reloader reloader(ConfigWith({"log.level=debug"}),
                     {Part("log.level", &first_, /*reads_files=*/true), Part("log.requests", &second_)});
   EXPECT_TRUE(reloader.ReloadFiles().ok());
   EXPECT_EQ(first_, "debug");
