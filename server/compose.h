@@ -39,6 +39,7 @@
 #include "server/profiling/profiler.h"
 #include "server/rpc/fair_polling.h"
 #include "server/rpc/service_parts.h"
+#include "server/rpc/unserved_programs.h"
 #include "server/server_families.h"
 #include "server/sessions/session_store.h"
 #include "server/shared_memory/broker_refusals.h"

@@ -13,8 +13,8 @@
 #include "proto/codec/tensor_codec.h"
 #include "server/observe/timed_transfer.h"
 #include "server/rpc/reordered_tensor.h"
-#include "server/rpc/shared_results.h"
 #include "server/rpc/spread_copy.h"
+#include "server/shared_memory/find_shared.h"
 
 namespace tensord::server {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/codec/limits.h"
-#include "server/rpc/service_parts.h"
+#include "server/config/server_limit.h"
 
 namespace tensord::server {
 

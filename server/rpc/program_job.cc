@@ -15,6 +15,7 @@
 #include "engine/ir/text_round_trip.h"
 #include "proto/codec/graph_codec.h"
 #include "proto/codec/type_codec.h"
+#include "server/rpc/unserved_programs.h"
 
 namespace tensord::server {
 namespace {

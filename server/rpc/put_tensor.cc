@@ -20,10 +20,10 @@
 #include "server/rpc/read_ahead.h"
 #include "server/rpc/reading_turn.h"
 #include "server/rpc/served_call.h"
-#include "server/rpc/shared_results.h"
 #include "server/rpc/spread_copy.h"
 #include "server/rpc/tensor_part.h"
 #include "server/sessions/session_store.h"
+#include "server/shared_memory/find_shared.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {

@@ -21,6 +21,7 @@
 #include "server/admission/rate_limiter.h"
 #include "server/config/live_graph_limits.h"
 #include "server/config/live_value.h"
+#include "server/config/server_limit.h"
 #include "server/identity/authenticator.h"
 #include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
@@ -29,7 +30,6 @@
 #include "server/observe/metrics.h"
 #include "server/observe/open_calls.h"
 #include "server/profiling/profiler.h"
-#include "server/rpc/unserved_programs.h"
 #include "server/sessions/session_store.h"
 #include "server/shared_memory/region_store.h"
 
@@ -39,11 +39,7 @@ class FairPolling;
 class FlightRecorder;
 class PollingThreads;
 class Tracer;
-
-struct ServerLimit {
-  std::string name;
-  LiveInt64 value;  // changes with a reload
-};
+class UnservedPrograms;
 
 // What the methods work with. The parts outlive the service; each is thread-safe, and the rest is constant.
 struct ServiceParts {

@@ -6,11 +6,11 @@
 #include <limits>
 #include <utility>
 
-#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "server/observe/timed_transfer.h"
 #include "server/rpc/execute_response.h"
 #include "server/rpc/spread_copy.h"
+#include "server/shared_memory/find_shared.h"
 
 namespace tensord::server {
 namespace {
@@ -42,19 +42,6 @@ std::vector<size_t> OverlappedResults(std::vector<UsedBytes> used) {
 }
 
 }  // namespace
-
-absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::string& tenant, const std::string& region,
-                                      int64_t offset, int64_t size_bytes) {
-  if (regions == nullptr) {
-    return Refuse(Refusal::kUnsupportedRequest, "this server shares no memory: shared_memory.listen is not set");
-  }
-  return regions->Find(tenant, region, offset, size_bytes);
-}
-
-absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::string& tenant,
-                                      const v1::SharedSpace& space) {
-  return FindShared(regions, tenant, space.region(), space.offset(), space.byte_count());
-}
 
 absl::StatusOr<SharedResults> SharedResults::Find(const v1::ExecuteRequest& request, const RegionStore* regions,
                                                   const std::string& tenant) {

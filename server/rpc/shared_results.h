@@ -35,12 +35,6 @@ class SharedResults {
   std::vector<SharedPart> parts_;  // by result, no region where none is wanted; or empty
 };
 
-// What RegionStore::Find refuses; UNSUPPORTED_REQUEST where the server shares no memory.
-absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::string& tenant, const std::string& region,
-                                      int64_t offset, int64_t size_bytes);
-absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::string& tenant,
-                                      const v1::SharedSpace& space);
-
 }  // namespace tensord::server
 
 #endif  // TENSORD_SERVER_RPC_SHARED_RESULTS_H_
