@@ -9,7 +9,7 @@
 #include "engine/base/mutex.h"
 #include "server/identity/tls_material.h"
 #include "server/lifecycle/alarms.h"
-#include "server/observe/log.h"
+#include "server/observe/logs/log.h"
 
 namespace tensord::server {
 

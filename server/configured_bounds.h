@@ -8,7 +8,7 @@
 #include "engine/runtime/devices/device_executor.h"
 #include "server/admission/rate_limiter.h"
 #include "server/config/server_config.pb.h"
-#include "server/lifecycle/connection_places.h"
+#include "server/connections/connection_places.h"
 #include "server/sessions/session_store.h"
 #include "server/shared_memory/region_store.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "server/config/server_config.pb.h"
-#include "server/lifecycle/connection_places.h"
-#include "server/lifecycle/frame_meter.h"
-#include "server/observe/log.h"
+#include "server/connections/connection_places.h"
+#include "server/connections/frame_meter.h"
+#include "server/observe/logs/log.h"
 
 namespace tensord::server {
 

@@ -22,8 +22,8 @@
 #include "server/configured_bounds.h"
 #include "server/reflection/reflection_service.h"
 #include "server/reloadable_parts.h"
-#include "server/rpc/transport_tuning.h"
-#include "server/rpc/warm_up.h"
+#include "server/rpc/programs/warm_up.h"
+#include "server/rpc/wire/transport_tuning.h"
 #include "server/server_addresses.h"
 #include "server/start_check.h"
 

@@ -20,13 +20,13 @@
 #include "server/compose.h"
 #include "server/config/reloader.h"
 #include "server/connection_lines.h"
-#include "server/lifecycle/connection_listener.h"
+#include "server/connections/connection_listener.h"
+#include "server/connections/listen_address.h"
 #include "server/lifecycle/file_watch.h"
-#include "server/lifecycle/listen_address.h"
 #include "server/lifecycle/service_notifier.h"
-#include "server/observe/control_metrics.h"
 #include "server/observe/health.h"
-#include "server/observe/metrics_endpoint.h"
+#include "server/observe/metrics/control_metrics.h"
+#include "server/observe/metrics/metrics_endpoint.h"
 #include "server/shared_memory/memory_broker.h"
 
 namespace tensord::server {

@@ -25,12 +25,12 @@
 #include "server/lifecycle/file_watch.h"
 #include "server/lifecycle/last_exit.h"
 #include "server/lifecycle/stop_signals.h"
-#include "server/observe/crash_line.h"
-#include "server/observe/flight_recorder.h"
-#include "server/observe/library_logs.h"
-#include "server/observe/termination.h"
+#include "server/observe/logs/library_logs.h"
+#include "server/observe/records/crash_line.h"
+#include "server/observe/records/flight_recorder.h"
+#include "server/observe/records/termination.h"
 #include "server/process_tuning.h"
-#include "server/rpc/polling_threads.h"
+#include "server/rpc/calls/polling_threads.h"
 
 namespace tensord::server {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
-#include "server/lifecycle/default_socket.h"
-#include "server/lifecycle/same_place.h"
-#include "server/observe/metrics_endpoint.h"
+#include "server/connections/default_socket.h"
+#include "server/connections/same_place.h"
+#include "server/observe/metrics/metrics_endpoint.h"
 
 namespace tensord::server {
 namespace {

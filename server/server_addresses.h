@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/config/server_config.pb.h"
-#include "server/lifecycle/listen_address.h"
+#include "server/connections/listen_address.h"
 
 namespace tensord::server {
 

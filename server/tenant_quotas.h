@@ -2,7 +2,7 @@
 #define TENSORD_SERVER_TENANT_QUOTAS_H_
 
 #include "server/compose.h"
-#include "server/observe/collected_metrics.h"
+#include "server/observe/metrics/collected_metrics.h"
 
 namespace tensord::server {
 

@@ -37,7 +37,29 @@ CPU_ROWS = (
     ("linalg",),
     ("",),
 )
-CPU_ROW = {room: row for row, rooms in enumerate(CPU_ROWS) for room in rooms}
+
+# Rooms of server, likewise.
+SERVER_ROWS = (
+    ("admission", "config", "http", "profiling", "reflection"),
+    ("connections", "lifecycle", "sessions"),
+    ("observe/records",),
+    ("observe/logs",),
+    ("observe/metrics",),
+    ("observe", "identity", "tools"),
+    ("shared_memory", "tracing"),
+    ("rpc/wire",),
+    ("rpc/calls",),
+    ("rpc/programs", "rpc/tensors"),
+    ("rpc/execute", "rpc/operators"),
+    ("rpc",),
+    ("",),
+)
+
+# A house: how its rooms' libraries begin, and the row of each room.
+HOUSES = {
+    house: (prefix, {room: row for row, rooms in enumerate(rows) for room in rooms})
+    for house, prefix, rows in (("backends/cpu", "tensord_cpu_", CPU_ROWS), ("server", "tensord_server_", SERVER_ROWS))
+}
 
 # Libraries that only some folders may name, by how their headers are spelled.
 LIBRARIES = {
@@ -66,7 +88,7 @@ def libraries_forbidden_in(path):
         allowed = {"CUDA"}
     if path.startswith(("server/observe/", "server/compose.")):
         allowed.add("prometheus-cpp")
-    if path.startswith("server/observe/log"):
+    if path.startswith("server/observe/logs/log."):
         allowed.add("spdlog or fmt")
     return set(LIBRARIES) - allowed
 
@@ -94,12 +116,14 @@ def refuse_project_include(path, included):
         if there[0] == "backends" and there[1] != here[1]:
             return f"backends do not see each other ({there[1]}). Move what both need to engine/exec/"
         if there[:2] == ["backends", "cpu"]:
-            return refuse_cpu_include("/".join(here[2:-1]), "/".join(there[2:-1]))
+            return refuse_room_include("backends/cpu", "/".join(here[2:-1]), "/".join(there[2:-1]))
         return None
     if here[0] == "proto" and there[0] not in ("proto", "engine", "tensord"):
         return f"proto/codec/ sees engine/ only, not {there[0]}/"
     if here[0] == "server" and there[0] == "backends" and path != "server/compose.cc":
         return "only server/compose.cc names a concrete backend. Use the interfaces in engine/exec/"
+    if here[0] == there[0] == "server":
+        return refuse_room_include("server", "/".join(here[1:-1]), "/".join(there[1:-1]))
     return None
 
 
@@ -127,32 +151,33 @@ def refuse_engine_include(path, here, there):
     return None
 
 
-def refuse_cpu_include(own, other):
+def refuse_room_include(house, own, other):
+    prefix, rows = HOUSES[house]
     for room in (own, other):
-        if room not in CPU_ROW:
-            return f"backends/cpu/{room}/ has no place in the order. Add it to CPU_ROWS in deploy/dev/check_layers.py"
+        if room not in rows:
+            return f"{house}/{room}/ has no place in the order. Add it to the house's rows in deploy/dev/check_layers.py"
     if own == other:
         return None
-    if CPU_ROW[other] == CPU_ROW[own]:
+    if rows[other] == rows[own]:
         return f"the rooms {own}/ and {other}/ stand beside each other. Move what both need down, or let one hand it to the other"
-    if CPU_ROW[other] > CPU_ROW[own]:
-        return f"the room {other or 'backends/cpu'}/ stands above {own}/. Move what is needed down, or pass it in from above"
-    library = cpu_library(other)
-    if library not in cpu_dependencies(own):
-        return f"the room {own or 'backends/cpu'}/ does not name {library} in the DEPS of its CMakeLists.txt. Name it there"
+    if rows[other] > rows[own]:
+        return f"the room {other or house}/ stands above {own}/. Move what is needed down, or pass it in from above"
+    library = room_library(prefix, other)
+    if library not in room_dependencies(f"{house}/{own}" if own else house):
+        return f"the room {own or house}/ does not name {library} in the DEPS of its CMakeLists.txt. Name it there"
     return None
 
 
-def cpu_library(room):
-    return "tensord_fft_lanes" if room == "fft/lanes" else "tensord_cpu_" + room.replace("/", "_")
+def room_library(prefix, room):
+    return "tensord_fft_lanes" if room == "fft/lanes" else prefix + room.replace("/", "_")
 
 
 @functools.cache
-def cpu_dependencies(room):
-    """What the CMakeLists.txt of the room gives to tensord_library."""
-    text = "\n".join(read_lines(os.path.join("backends/cpu", room, "CMakeLists.txt")))
-    found = re.search(r"\btensord_library\(([^)]*)\)", text)
-    return set(found.group(1).split()) if found else set()
+def room_dependencies(folder):
+    """What the CMakeLists.txt of the room gives to its targets."""
+    text = "\n".join(read_lines(os.path.join(folder, "CMakeLists.txt")))
+    found = re.findall(r"\b(?:tensord_library|tensord_binary|target_link_libraries)\(([^)]*)\)", text)
+    return {word for arguments in found for word in arguments.split()}
 
 
 def main():

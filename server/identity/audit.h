@@ -9,11 +9,11 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "engine/base/steady_time.h"
-#include "server/observe/call_ids.h"
-#include "server/observe/control_metrics.h"
-#include "server/observe/log.h"
-#include "server/observe/request_record.h"
-#include "server/observe/rpc_method.h"
+#include "server/observe/logs/log.h"
+#include "server/observe/metrics/control_metrics.h"
+#include "server/observe/records/call_ids.h"
+#include "server/observe/records/request_record.h"
+#include "server/observe/records/rpc_method.h"
 
 namespace tensord::server {
 

@@ -15,8 +15,8 @@
 #include "server/identity/audit.h"
 #include "server/identity/caller.h"
 #include "server/identity/identity_policy.h"
-#include "server/observe/control_metrics.h"
-#include "server/observe/rpc_method.h"
+#include "server/observe/metrics/control_metrics.h"
+#include "server/observe/records/rpc_method.h"
 
 namespace tensord::server {
 

@@ -4,14 +4,14 @@
 #include <cstddef>
 
 #include "server/identity/roles.h"
-#include "server/observe/rpc_method.h"
+#include "server/observe/records/rpc_method.h"
 
 namespace tensord::server {
 
 // The role that a caller needs for each method, as rpc_methods.def says.
 inline constexpr Role kMethodRoles[] = {
 #define TENSORD_RPC_METHOD(name, role) Role::role,
-#include "server/observe/rpc_methods.def"
+#include "server/observe/records/rpc_methods.def"
 #undef TENSORD_RPC_METHOD
 };
 

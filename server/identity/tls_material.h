@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/config/server_config.pb.h"
-#include "server/observe/control_metrics.h"
+#include "server/observe/metrics/control_metrics.h"
 
 namespace tensord::server {
 

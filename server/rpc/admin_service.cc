@@ -1,7 +1,7 @@
 #include "server/rpc/admin_service.h"
 
-#include "server/rpc/admin_handlers.h"
-#include "server/rpc/unary_call.h"
+#include "server/rpc/calls/unary_call.h"
+#include "server/rpc/operators/admin_handlers.h"
 #include "tensord/v1/admin.grpc.pb.h"
 
 namespace tensord::server {

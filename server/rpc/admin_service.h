@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "server/rpc/service_parts.h"
+#include "server/rpc/calls/service_parts.h"
 
 namespace tensord::server {
 

@@ -1,10 +1,10 @@
 #include "server/rpc/compute_service.h"
 
-#include "server/rpc/execute_stream.h"
-#include "server/rpc/get_tensor.h"
-#include "server/rpc/handlers.h"
-#include "server/rpc/put_tensor.h"
-#include "server/rpc/unary_call.h"
+#include "server/rpc/calls/handlers.h"
+#include "server/rpc/calls/unary_call.h"
+#include "server/rpc/execute/execute_stream.h"
+#include "server/rpc/tensors/get_tensor.h"
+#include "server/rpc/tensors/put_tensor.h"
 #include "tensord/v1/compute.grpc.pb.h"
 
 namespace tensord::server {

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
-#include "server/lifecycle/socket_file.h"
+#include "server/connections/socket_file.h"
 #include "server/shared_memory/broker_client.h"
 #include "server/shared_memory/broker_turns.h"
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "engine/runtime/devices/segment_times.h"
-#include "server/observe/metrics.h"
-#include "server/observe/tenant_series.h"
+#include "server/observe/metrics/metrics.h"
+#include "server/observe/metrics/tenant_series.h"
 
 namespace tensord::server {
 namespace {

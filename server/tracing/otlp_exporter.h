@@ -14,8 +14,8 @@
 
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
-#include "server/observe/log.h"
-#include "server/observe/trace_metrics.h"
+#include "server/observe/logs/log.h"
+#include "server/observe/metrics/trace_metrics.h"
 #include "server/tracing/otlp.pb.h"
 #include "server/tracing/span_queue.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "server/observe/request_record.h"
+#include "server/observe/records/request_record.h"
 
 namespace tensord::server {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "server/observe/request_record.h"
-#include "server/observe/trace_metrics.h"
+#include "server/observe/metrics/trace_metrics.h"
+#include "server/observe/records/request_record.h"
 #include "server/tracing/otlp_exporter.h"
 #include "server/tracing/span_queue.h"
 

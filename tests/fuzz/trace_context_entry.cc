@@ -3,7 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/observe/trace_context.h"
+#include "server/observe/records/trace_context.h"
 #include "tests/fuzz/entries.h"
 #include "tests/fuzz/require.h"
 

@@ -19,9 +19,9 @@
 #include "engine/runtime/devices/segment_times.h"
 #include "server/identity/audit.h"
 #include "server/identity/authenticator.h"
-#include "server/observe/control_metrics.h"
-#include "server/observe/metrics.h"
-#include "server/observe/process_metrics.h"
+#include "server/observe/metrics/control_metrics.h"
+#include "server/observe/metrics/metrics.h"
+#include "server/observe/metrics/process_metrics.h"
 #include "server/profiling/stack_sampler.h"
 
 namespace tensord::server {

@@ -25,7 +25,7 @@
 #include "clients/cpp/connection/channel_arguments.h"
 #include "clients/cpp/wire/execute_wire.h"
 #include "engine/base/allocator_tuning.h"
-#include "server/rpc/shared_slice.h"
+#include "server/rpc/wire/shared_slice.h"
 #include "tensord/client.h"
 #include "tensord/v1/compute.pb.h"
 #include "tests/bench/median.h"

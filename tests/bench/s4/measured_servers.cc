@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/process_tuning.h"
-#include "server/rpc/transport_tuning.h"
+#include "server/rpc/wire/transport_tuning.h"
 #include "tests/bench/s4/raw_peer.h"
 #include "tests/bench/servers/tensord_process.h"
 

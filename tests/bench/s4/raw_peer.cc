@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "server/rpc/shared_slice.h"
+#include "server/rpc/wire/shared_slice.h"
 #include "tensord/v1/compute.grpc.pb.h"
 
 namespace tensord {

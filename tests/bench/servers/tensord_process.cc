@@ -5,7 +5,7 @@
 
 #include "server/daemon.h"
 #include "server/process_tuning.h"
-#include "server/rpc/polling_threads.h"
+#include "server/rpc/calls/polling_threads.h"
 
 namespace tensord {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/rpc/wire_bytes.h"
+#include "server/rpc/wire/wire_bytes.h"
 
 namespace tensord {
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
-#include "server/rpc/peeked_execute.h"
-#include "server/rpc/received_execute.h"
+#include "server/rpc/execute/peeked_execute.h"
+#include "server/rpc/execute/received_execute.h"
 #include "tests/testlib/peers/byte_slices.h"
 
 namespace tensord {

@@ -32,7 +32,7 @@
 #include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/lifecycle/stall_alarm.h"
-#include "server/observe/trace_metrics.h"
+#include "server/observe/metrics/trace_metrics.h"
 #include "server/tracing/otlp_exporter.h"
 
 namespace {

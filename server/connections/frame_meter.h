@@ -1,0 +1,79 @@
+#ifndef TENSORD_SERVER_CONNECTIONS_FRAME_METER_H_
+#define TENSORD_SERVER_CONNECTIONS_FRAME_METER_H_
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+#include "server/connections/connection_excess.h"
+
+namespace tensord::server {
+
+// Bounds of the frames that cost the server more than their sender, and that no call is charged for.
+struct FrameLimits {
+  int64_t header_bytes = 0;        // of the headers of one call, as they are sent
+  int64_t cancels_at_once = 0;     // calls taken back, settings changed, and eight pings for one,
+  int64_t cancels_per_second = 0;  // and of these a second
+  // Sixteen times as many other frames may come that flow control does not bound: window updates, acknowledgements,
+  // priorities, unknown ones, empty data. Another may come for every kBytesOfAFrame that the client is sent.
+  static constexpr int64_t kFramesOfACancel = 16, kBytesOfAFrame = 128;
+  // Before the client has acknowledged the server's settings, which bound these: calls, and the headers of all.
+  int64_t early_calls = 0;
+  int64_t early_header_bytes = 0;
+};
+
+// Reads the heads of the frames that a client sends on one connection, and says when they are beyond the limits.
+// Thread-compatible.
+class FrameMeter {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // Whether the client reads what it is sent, at this moment: one that does not gets no time, since what it took back
+  // is still held. One that does is seen not to now and then, while it takes back many at once: so any frame's head is
+  // a moment to look, and the time since the last that was seen counts.
+  using Reads = std::function<bool()>;
+
+  FrameMeter(const FrameLimits& limits, Clock::time_point now);
+
+  // Takes note that the server begins to send, its settings first: an acknowledgement before is none.
+  void Sends() { has_sent_ = true; }
+  // Takes note of bytes that the client was sent, which it may answer by window updates.
+  void Sent(int64_t bytes);
+
+  // The bytes that came next, at that time. Beyond a limit it stays so.
+  ConnectionExcess Read(absl::string_view bytes, Clock::time_point now, const Reads& reads);
+
+ private:
+  static constexpr size_t kHeadBytes = 9;
+
+  ConnectionExcess ReadHead(Clock::time_point now, const Reads& reads);
+  void AddTime(Clock::time_point now, const Reads& reads);
+  ConnectionExcess AddHeaders(int64_t size);
+  bool FitsEarly(int64_t size);
+  void Acknowledged();
+  bool TakeCancel(double cost = 1);
+  ConnectionExcess TakeFrame(int64_t size);
+  double MostFrames() const { return static_cast<double>(FrameLimits::kFramesOfACancel * limits_.cancels_at_once); }
+
+  const FrameLimits limits_;
+  int64_t skip_bytes_;  // until the next head: first the preface, then the rest of a frame
+  std::array<uint8_t, kHeadBytes> head_{};
+  size_t head_bytes_ = 0;                       // of it that have come
+  int64_t block_bytes_ = 0, block_frames_ = 0;  // of the headers that have begun
+  bool has_sent_ = false, is_acknowledged_ = false;
+  // Until the settings are acknowledged: the calls that were made and not taken back, and the bytes of all headers.
+  absl::flat_hash_set<uint32_t> early_calls_;
+  int64_t early_bytes_ = 0;
+  double cancels_;  // that may come now
+  Clock::time_point refilled_;
+  double frames_;  // of other kinds, likewise
+  Clock::time_point frames_refilled_;
+  ConnectionExcess excess_ = ConnectionExcess::kNone;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_CONNECTIONS_FRAME_METER_H_

@@ -1,0 +1,26 @@
+#ifndef TENSORD_SERVER_OBSERVE_METRICS_METRICS_PAGE_H_
+#define TENSORD_SERVER_OBSERVE_METRICS_METRICS_PAGE_H_
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <memory>
+#include <vector>
+
+namespace tensord::server {
+
+// All that Prometheus is shown, of several sources, and how many series that is. Shares the sources, which are
+// thread-safe, as it is.
+class MetricsPage : public prometheus::Collectable {
+ public:
+  explicit MetricsPage(std::vector<std::shared_ptr<prometheus::Collectable>> sources);
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const std::vector<std::shared_ptr<prometheus::Collectable>> sources_;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_OBSERVE_METRICS_METRICS_PAGE_H_

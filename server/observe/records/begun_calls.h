@@ -1,0 +1,14 @@
+#ifndef TENSORD_SERVER_OBSERVE_RECORDS_BEGUN_CALLS_H_
+#define TENSORD_SERVER_OBSERVE_RECORDS_BEGUN_CALLS_H_
+
+#include <cstdint>
+
+namespace tensord::server {
+
+// How many calls have begun at all servers of this process, also of those services of which the server itself is told
+// nothing: health. Thread-safe; asks channelz, for metrics.
+int64_t CountBegunCalls();
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_OBSERVE_RECORDS_BEGUN_CALLS_H_

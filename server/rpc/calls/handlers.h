@@ -1,0 +1,26 @@
+#ifndef TENSORD_SERVER_RPC_CALLS_HANDLERS_H_
+#define TENSORD_SERVER_RPC_CALLS_HANDLERS_H_
+
+#include "absl/status/status.h"
+#include "server/rpc/calls/unary_call.h"
+
+namespace tensord::server {
+
+// The methods of tensord.v1.Compute with one request and one response, each in a file of its own. See UnaryCall for
+// what a handler may do.
+void HandleCloseSession(UnaryCall* call);
+void HandleCompile(UnaryCall* call);
+void HandleDeleteTensors(UnaryCall* call);
+void HandleExecute(UnaryCall* call);
+// What a request is refused for before it is read: while a device is full, what will find no place there.
+absl::Status RefuseExecuteUnread(UnaryCall* call);
+void HandleExplain(UnaryCall* call);
+void HandleGetProgram(UnaryCall* call);
+void HandleGetServerInfo(UnaryCall* call);
+void HandleOpenSession(UnaryCall* call);
+// Of a method that this server does not provide.
+void HandleUnsupported(UnaryCall* call);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_CALLS_HANDLERS_H_

@@ -1,0 +1,96 @@
+#ifndef TENSORD_SERVER_RPC_CALLS_SERVED_CALL_H_
+#define TENSORD_SERVER_RPC_CALLS_SERVED_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/runtime/devices/run.h"
+#include "google/protobuf/descriptor.h"
+#include "server/identity/caller.h"
+#include "server/lifecycle/added_bytes.h"
+#include "server/observe/records/open_calls.h"
+#include "server/observe/records/request_record.h"
+#include "server/rpc/calls/service_parts.h"
+#include "server/rpc/wire/message_measure.h"
+
+namespace tensord::server {
+
+// What is the same of every call, unary or stream: where it begins (counted, its caller known, let in or refused) and
+// ends (counted, told to the log), its deadline and its cancellation. A member of the call's reactor, which calls Enter
+// first, Cancelled from OnCancel, and Ended from OnDone; the parts outlive it.
+class ServedCall {
+ public:
+  ServedCall(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context);
+  ServedCall(const ServedCall&) = delete;
+  ServedCall& operator=(const ServedCall&) = delete;
+
+  // Whether the call may go on; `request_bytes` is what came with it, as one message where `is_message`.
+  absl::Status Enter(int64_t request_bytes, bool is_message);
+  // LIMIT_EXCEEDED, naming message_bytes.
+  absl::Status CheckMessage(int64_t message_bytes) const;
+  // Before a message is read: what MeasureMessage says of it. Of a small one no more than how many sizes are computed.
+  absl::StatusOr<MessageMeasure> Measure(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type) const;
+  // Counts in what reading the message makes with which the call entered, of that many bytes.
+  absl::Status EnterObjects(int64_t bytes);
+  // For a stream that was let in, before each further message, one at a time: whether its caller still may, where the
+  // callers were replaced since.
+  absl::Status AdmitAgain();
+  // As Enter for each request of a stream that was let in, which leaves with the same size.
+  absl::Status EnterRequest(int64_t request_bytes);
+  void LeaveRequest(int64_t request_bytes);
+  // The bytes of a request that entered, to be counted out when the last copy of this goes. For LeaveRequest it has
+  // none.
+  std::shared_ptr<const AddedBytes> HoldBytes(int64_t request_bytes);
+  // The same of what Enter counted in.
+  std::shared_ptr<const AddedBytes> HoldEnteredBytes();
+  void Cancelled();
+  // Is to end soon, by an operator's wish, of which the client is told. On any thread until it has ended.
+  void EndByOperator();
+  void Ended();
+
+  // What gRPC is to end the call with, at once: the trailers that go with it are added. The record says so too.
+  grpc::Status Outcome(const absl::Status& status);
+
+  const ServiceParts& parts() const { return parts_; }
+  const Caller& caller() const { return caller_; }
+  RequestRecord& record() { return record_; }
+  OpenCall& open() { return open_; }
+  // Whether the client gave one.
+  bool HasDeadline() const;
+  // Of a request that came then: the client's, or the server's default. Ten years at the most.
+  absl::Time DeadlineOf(absl::Time arrival) const;
+  std::string peer() const;
+  // Set when the client cancels or goes away.
+  const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
+
+ private:
+  // On the thread that polled for what came.
+  void React();
+  absl::Status CheckMetadata() const;
+
+  const ServiceParts& parts_;
+  grpc::CallbackServerContext* const context_;
+  const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
+  Caller caller_;
+  int64_t admitted_at_ = 0;  // Authenticator::replaced
+  bool admitted_ = false;
+  bool entered_ = false;  // the gate
+  int64_t entered_bytes_ = 0;
+  std::shared_ptr<const AddedBytes> held_bytes_;  // instead, where others may keep them
+  RequestRecord record_;
+  std::atomic<bool> ended_by_operator_{false};
+  OpenCall open_;  // last: it is seen while everything above is there
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_CALLS_SERVED_CALL_H_

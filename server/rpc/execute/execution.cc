@@ -1,0 +1,459 @@
+#include "server/rpc/execute/execution.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/arena.h"
+#include "server/rpc/calls/reading_turn.h"
+#include "server/rpc/calls/request_wait.h"
+#include "server/rpc/execute/execute_arguments.h"
+#include "server/rpc/execute/execute_response.h"
+#include "server/rpc/execute/execution_stats.h"
+#include "server/rpc/execute/kept_results.h"
+#include "server/rpc/execute/known_result_bytes.h"
+#include "server/rpc/execute/shared_results.h"
+#include "server/rpc/programs/program_lookup.h"
+#include "server/rpc/tensors/named_tenancy.h"
+#include "server/sessions/session_store.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr size_t kMaxSpanSegments = 1024;
+constexpr int64_t kPromisedHandleBytes = 512;
+constexpr size_t kStatsBytes = 1024;  // that stats without segments fit into
+
+HandleRequest HandlesOf(const v1::ExecuteRequest& request, bool poisons) {
+  HandleRequest handles = {.poisons = poisons};
+  for (const v1::Argument& argument : request.arguments()) {
+    if (argument.value_case() == v1::Argument::kHandle) handles.uses.push_back({argument.handle(), false});
+    if (argument.value_case() == v1::Argument::kDonatedHandle)
+      handles.uses.push_back({argument.donated_handle(), true});
+  }
+  for (const v1::ResultOption& option : request.results()) {
+    if (IsKept(option)) handles.keeps.push_back(option.handle());
+  }
+  return handles;
+}
+
+// What no program could be given. UNSUPPORTED_REQUEST for a delivery that this server does not know, LIMIT_EXCEEDED for
+// more arguments or results than a graph may have.
+absl::Status CheckRequest(const v1::ExecuteRequest& request, const codec::GraphLimits& limits) {
+  using codec::GraphLimits;
+  RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::graph_inputs, request.arguments_size(), "arguments of the request"));
+  RETURN_IF_ERROR(
+      CheckLimit(limits, &GraphLimits::graph_outputs, request.results_size(), "options for results of the request"));
+  for (const v1::ResultOption& option : request.results()) {
+    if (!v1::ResultOption::Delivery_IsValid(option.delivery())) {
+      return Refuse(Refusal::kUnsupportedRequest,
+                    absl::StrCat("this server does not know delivery ", static_cast<int>(option.delivery())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// LIMIT_EXCEEDED where the results could not be sent, as far as their sizes are known before the run, or where the
+// tenant's clients have not read what they have.
+absl::Status CheckSendable(const v1::ExecuteRequest& request, const CompiledProgram& program, const RunRequest& run,
+                           const TenantBytes& unread) {
+  std::vector<size_t> sent;
+  for (size_t i = 0; i < program.program().outputs.size(); ++i) {
+    const int index = static_cast<int>(i);
+    const bool has_data =
+        index >= request.results_size() || (IsSent(request.results(index)) && !request.results(index).has_shared());
+    if (has_data) sent.push_back(i);
+  }
+  ASSIGN_OR_RETURN(const int64_t bytes, KnownResultBytes(program, sent, run.arguments));
+  if (bytes <= kMaxResponseBytes)
+    return bytes < kCountedAnswerBytes ? absl::OkStatus() : unread.Check(bytes, run.tenant);
+  return RefuseLimit("response_bytes", kMaxResponseBytes, bytes, "bytes of the response");
+}
+
+std::vector<size_t> KeptOf(const v1::ExecuteRequest& request) {
+  std::vector<size_t> kept;
+  for (int i = 0; i < request.results_size(); ++i) {
+    if (IsKept(request.results(i))) kept.push_back(static_cast<size_t>(i));
+  }
+  return kept;
+}
+
+// One request on its way from its arrival to its answer, which may take it over several threads, one after the other.
+// Lives as long as somebody is to go on with it.
+class Execution : public std::enable_shared_from_this<Execution> {
+ public:
+  Execution(RpcRequest* request, ReceivedExecute received)
+      : request_(request),
+        received_(std::make_shared<ReceivedExecute>(std::move(received))),
+        kept_(KeptOf(received_->message)) {}
+
+  // A run that began may have written over what it was given, however it ended.
+  ~Execution() {
+    if (started_->has_begun()) claim_.Start();
+  }
+
+  void Start(bool poisons, const absl::Status& refusal) {
+    const absl::Status claimed = Claim(poisons, refusal);
+    if (!claimed.ok()) return Fail(claimed);
+    const v1::ExecuteRequest& message = received_->message;
+    switch (message.program_case()) {
+      case v1::ExecuteRequest::kFingerprint:
+        return FindProgram(request_, message.fingerprint(),
+                           [self = shared_from_this()](absl::StatusOr<CompiledProgramPtr> program) {
+                             if (!program.ok()) return self->Fail(program.status());
+                             self->Await(*std::move(program), Renaming());
+                           });
+      case v1::ExecuteRequest::kGraph:
+        return CompileProgram(request_, message.graph(), message.options(),
+                              [self = shared_from_this()](absl::StatusOr<ProgramOfGraph> program) {
+                                if (!program.ok()) return self->Fail(program.status());
+                                self->Await(std::move(program->found.program), std::move(program->renaming));
+                              });
+      case v1::ExecuteRequest::PROGRAM_NOT_SET:
+        break;
+    }
+    Fail(Refuse(Refusal::kMalformedMessage, "the request has neither a fingerprint nor a graph"));
+  }
+
+ private:
+  // `refusal`: of the request as a whole, where it is not OK.
+  absl::Status Claim(bool poisons, absl::Status refusal) {
+    const v1::ExecuteRequest& message = received_->message;
+    refusal.Update(CheckRequest(message, request_->parts().graph_limits.now()));
+    const HandleRequest handles = HandlesOf(message, poisons);
+    const bool names_handles = !handles.uses.empty() || !handles.keeps.empty();
+    if (refusal.ok()) refusal = HoldPromises(handles.keeps.size());
+    if (message.session().empty()) {
+      if (!names_handles || !refusal.ok()) return refusal;
+      return Refuse(Refusal::kSessionUnknown, "handles belong to a session, and the request names none");
+    }
+    absl::StatusOr<SessionUse> use = UseSession(request_->call(), request_->record(), message.session());
+    if (!use.ok()) return refusal.ok() ? use.status() : refusal;
+    use_ = *std::move(use);
+    if (!refusal.ok()) {
+      if (poisons) use_.session()->Poison(handles, refusal);
+      return refusal;
+    }
+    if (!names_handles) return absl::OkStatus();
+    ASSIGN_OR_RETURN(claim_, use_.session()->Claim(handles));
+    return absl::OkStatus();
+  }
+
+  // What a session knows of a tensor to come is several times as large as its name in a request.
+  absl::Status HoldPromises(size_t promises) {
+    if (promises == 0) return absl::OkStatus();
+    const std::shared_ptr<const AddedBytes> own = request_->HoldBytes();
+    ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(&request_->parts().gate->bytes(),
+                                                       static_cast<int64_t>(promises) * kPromisedHandleBytes,
+                                                       request_->caller().tenant, own == nullptr ? 0 : own->bytes()));
+    promised_bytes_.emplace(std::move(bytes));
+    return absl::OkStatus();
+  }
+
+  // Goes on when the tensors that earlier requests make are there; holds no thread meanwhile.
+  void Await(CompiledProgramPtr program, Renaming renaming) {
+    program_ = std::move(program);
+    renaming_ = std::move(renaming);
+    request_->open().Uses(program_->fingerprint(), program_->device());
+    if (claim_.num_uses() == 0) return Run();
+    // Meanwhile, so that what it waits for is not followed by a copy.
+    Copy(received_->scattered_bytes(), [this] { GatherAndAwait(); });
+  }
+
+  void GatherAndAwait() {
+    if (const absl::Status gathered = GatherPayloads(); !gathered.ok()) return Fail(gathered);
+    request_->open().At(Stage::kAwait);
+    const auto wait = std::make_shared<RequestWait>(*request_);
+    const auto waiting = std::make_shared<std::shared_ptr<Execution>>(shared_from_this());  // for who ends the wait
+    const bool ready = claim_.ReadyOrElse([wait, waiting] {
+      if (!wait->End()) return;
+      std::shared_ptr<Execution> self = std::move(*waiting);
+      RpcRequest* const request = self->request_;
+      request->ContinueInTurn([self = std::move(self)] { self->EndWait(); });
+    });
+    if (ready) return EndWait();
+    wait->Watch([waiting](const absl::Status& status) {
+      const std::shared_ptr<Execution> self = std::move(*waiting);
+      self->stages().End(Stage::kAwait);
+      self->request_->Continue([&] { self->Fail(status); });
+    });
+  }
+
+  void EndWait() {
+    stages().End(Stage::kAwait);
+    Run();
+  }
+
+  absl::Status GatherPayloads() {
+    return received_->Gather(request_->parts().payloads, request_->parts().parallel_for);
+  }
+
+  absl::StatusOr<RunRequest> MakeRun() {
+    const v1::ExecuteRequest& message = received_->message;
+    RETURN_IF_ERROR(claim_.CheckReady());
+    RETURN_IF_ERROR(request_->CheckWanted());
+    if (static_cast<size_t>(message.results_size()) > program_->program().outputs.size()) {
+      return Refuse(Refusal::kArgumentCount,
+                    absl::StrCat("the program has ", program_->program().outputs.size(),
+                                 " outputs, but there are options for ", message.results_size()));
+    }
+    ASSIGN_OR_RETURN(shared_, SharedResults::Find(message, request_->parts().regions, request_->caller().tenant));
+    RunRequest run;
+    run.program = program_;
+    run.deadline = request_->deadline();
+    run.cancel = request_->cancel();
+    run.profile = message.profile() || request_->record().trace.is_sampled();
+    run.segment_times = request_->parts().segment_times;
+    run.quarantine = request_->parts().quarantine;
+    run.tenant = request_->caller().tenant;
+    run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().max_priority));
+    run.started = started_;
+    for (size_t i = 0; i < claim_.num_uses(); ++i) run.resident_bytes += claim_.TypeOf(i).num_bytes();
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
+    run.events = executor->events();
+    // What is refused is not worth copying.
+    const int64_t argument_bytes = request_->record().received_bytes + run.resident_bytes;
+    if (!program_->may_be_tiny(argument_bytes)) RETURN_IF_ERROR(executor->CheckRoom(run));
+    RETURN_IF_ERROR(GatherPayloads());
+    for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
+    ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
+                                                    request_->parts(), request_->caller().tenant, &copies_));
+    run.destinations = shared_.Destinations(message, run.arguments);
+    if (claim_.session() != nullptr) {
+      RETURN_IF_ERROR(kept_.Charge(*program_, run.arguments, claim_, absl::MakeConstSpan(writable_)));
+      run.resident_bytes += kept_.charged_bytes();
+    }
+    return run;
+  }
+
+  void Run() {
+    request_->open().At(Stage::kDecode);
+    const bool is_known = claim_.num_uses() == 0 || claim_.CheckReady().ok();
+    Copy(is_known ? CopiedBytes(*received_, *program_, claim_, request_->parts()) : 0, [this] { RunHere(); });
+  }
+
+  // Goes on with a step that copies so many bytes of arguments: here, or in a reading turn where that takes long.
+  void Copy(int64_t bytes, std::function<void()> step) {
+    if (bytes < kLongBytes || request_->parts().readers->IsCaller()) return step();
+    request_->open().At(Stage::kDecode);
+    const absl::Status turn = InReadingTurn(
+        request_->call(), request_->deadline(), "its arguments were copied",
+        [self = shared_from_this(), step = std::move(step)] { self->request_->Continue(step); },
+        [self = shared_from_this()](const absl::Status& status) {
+          self->stages().End(Stage::kDecode);
+          self->request_->Continue([&] { self->Fail(status); });
+        });
+    if (!turn.ok()) Fail(turn);
+  }
+
+  void RunHere() {
+    absl::StatusOr<RunRequest> run = MakeRun();
+    stages().End(Stage::kDecode);
+    if (!run.ok()) {
+      TellOfRegions(request_->call(), request_->record(), run.status(), received_->message);
+      return Fail(renaming_.Of(run.status()));
+    }
+    if (program_->is_compiled_for_sizes()) return CompileForSizes(*std::move(run));
+    Start(*std::move(run));
+  }
+
+  // Goes on when there is a program for the sizes of the arguments: no executor is to compile.
+  void CompileForSizes(RunRequest run) {
+    const std::vector<ConcreteType> types = TypesOf(run);
+    if (CompiledProgramPtr sized = program_->FindForSizes(types); sized != nullptr) {
+      run.program = std::move(sized);
+      return Start(std::move(run));
+    }
+    request_->open().At(Stage::kCompile);
+    struct Waiting {
+      std::shared_ptr<Execution> self;
+      RunRequest run;
+    };
+    const auto wait = std::make_shared<RequestWait>(*request_);
+    const auto waiting = std::make_shared<Waiting>(Waiting{shared_from_this(), std::move(run)});  // for who ends it
+    const auto leave = program_->CompileForSizes(
+        types, request_->parts().compile_pool, request_->caller().tenant,
+        [wait, waiting](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration compile_time) {
+          if (!wait->End()) return;
+          RpcRequest* const request = waiting->self->request_;
+          request->ContinueInTurn([waiting, sized = std::move(sized), compile_time] {
+            Waiting taken = std::move(*waiting);
+            taken.self->EndCompilation(compile_time);
+            if (!sized.ok()) {
+              taken.run.arguments.clear();  // who is told may have use for their memory
+              return taken.self->Fail(taken.self->renaming_.Of(sized.status()));
+            }
+            taken.run.program = *sized;
+            taken.self->Start(std::move(taken.run));
+          });
+        });
+    if (leave == nullptr) return;
+    wait->Watch([waiting, leave](const absl::Status& status) {
+      leave();
+      Waiting taken = std::move(*waiting);
+      taken.run.arguments.clear();
+      taken.self->EndCompilation(absl::ZeroDuration());
+      taken.self->request_->Continue([&] { taken.self->Fail(status); });
+    });
+  }
+
+  // `time`: of it all what this very call compiled.
+  void EndCompilation(absl::Duration time) {
+    if (time > absl::ZeroDuration()) return stages().EndWith(Stage::kLookup, Stage::kCompile, time);
+    stages().End(Stage::kLookup);
+  }
+
+  static bool IsTiny(const RunRequest& run) {
+    if (run.program->has_one_time()) return run.program->is_tiny({});
+    return run.program->is_tiny(TypesOf(run));
+  }
+
+  static std::vector<ConcreteType> TypesOf(const RunRequest& run) {
+    std::vector<ConcreteType> types;
+    types.reserve(run.arguments.size());
+    for (const HostTensor& argument : run.arguments) types.push_back(argument.type);
+    return types;
+  }
+
+  void Start(RunRequest run) {
+    submitted_ = true;
+    if (IsTiny(run)) {
+      ran_here_ = true;
+      absl::StatusOr<RunOutcome> outcome = RunProgram(run, absl::ZeroDuration());
+      run.arguments.clear();
+      run.destinations.clear();
+      return Respond(std::move(outcome));
+    }
+    const absl::Status submitted = Submit(std::move(run));
+    if (!submitted.ok()) {
+      submitted_ = false;
+      Fail(renaming_.Of(submitted));
+    }
+  }
+
+  // Hands the run to the program's device; the request is then the executor's.
+  absl::Status Submit(RunRequest run) {
+    RETURN_IF_ERROR(CheckSendable(received_->message, *program_, run, *request_->parts().unread_results));
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
+    run.done = [self = shared_from_this()](absl::StatusOr<RunOutcome> outcome) {
+      self->request_->Continue([&] { self->Respond(std::move(outcome)); });
+    };
+    request_->open().Queues(started_);
+    return executor->Submit(std::move(run));
+  }
+
+  void Respond(absl::StatusOr<RunOutcome> outcome) {
+    if (!outcome.ok()) return Fail(renaming_.Of(outcome.status()));
+    request_->open().At(Stage::kEncode);
+    EndRun();
+    copies_.charges.clear();  // what became a result is charged as one
+    std::vector<HandleClaim::Kept> kept;
+    const bool has_claims = claim_.session() != nullptr;  // until they are fulfilled
+    if (has_claims) {
+      auto taken = kept_.Take(*program_, claim_, absl::MakeConstSpan(writable_), &outcome->results);
+      if (!taken.ok()) return Fail(taken.status());
+      kept = *std::move(taken);
+    }
+    alignas(8) char block[kStatsBytes];
+    google::protobuf::Arena arena(block, sizeof(block));
+    auto* const stats = google::protobuf::Arena::CreateMessage<v1::ExecutionStats>(&arena);
+    EncodeStats(request_->record(), *program_, *outcome, renaming_, received_->message.profile(), stats);
+    grpc::ByteBuffer response;
+    const absl::Status encoded = EncodeExecuteResponse(
+        received_->message.request_id(), program_->program().row_major ? Order::kRowMajor : Order::kColumnMajor,
+        outcome->results, received_->message.results(), *stats,
+        shared_.Write(outcome->results, request_->parts().parallel_for, request_->parts().metrics), &response);
+    if (!encoded.ok()) return Fail(encoded);
+    if (const absl::Status held = HoldUntilSent(static_cast<int64_t>(response.Length())); !held.ok()) return Fail(held);
+    KeepSegments(std::move(outcome->profile));
+    // Nothing of the run may still read what the client is about to be told of: it may be donated next.
+    outcome->results.clear();
+    copies_.added.clear();
+    shared_ = SharedResults();
+    Waiters waiters;
+    const absl::Status fulfilled = claim_.Fulfil(std::move(kept), &waiters);
+    if (!fulfilled.ok()) return End(fulfilled, std::move(waiters));
+    stages().End(Stage::kEncode);
+    use_ = SessionUse();
+    // Little memory, and nothing that a session or a quota would miss meanwhile.
+    if (ran_here_ && !has_claims) request_->Keep(shared_from_this());
+    request_->Reply(std::move(response));
+    for (const Waiter& waiter : waiters) waiter();
+  }
+
+  absl::Status HoldUntilSent(int64_t bytes) {
+    if (bytes < kCountedAnswerBytes) return absl::OkStatus();
+    ASSIGN_OR_RETURN(AddedBytes unread,
+                     AddedBytes::Add(request_->parts().unread_results, bytes, request_->caller().tenant));
+    request_->HoldUntilSent(std::move(unread));
+    return absl::OkStatus();
+  }
+
+  StageTimes& stages() { return request_->record().stages; }
+
+  // Tells waiting from running, also of what expired on the way.
+  void EndRun() {
+    if (!submitted_) return;
+    submitted_ = false;
+    if (started_->has_begun()) stages().EndAt(Stage::kQueue, started_->time());
+    stages().End(started_->has_begun() ? Stage::kCompute : Stage::kQueue);
+  }
+
+  // For the spans of the call.
+  void KeepSegments(std::vector<SegmentProfile> profile) {
+    if (!request_->record().trace.is_sampled()) return;
+    profile.resize(std::min(profile.size(), kMaxSpanSegments));
+    for (SegmentProfile& segment : profile) segment.nodes = {};  // of which no span tells
+    request_->record().segments = std::move(profile);
+  }
+
+  void Fail(const absl::Status& status) {
+    EndRun();
+    if (started_->has_begun()) claim_.Start();
+    End(status, claim_.Fail(status));
+  }
+
+  void End(const absl::Status& status, Waiters waiters) {
+    use_ = SessionUse();
+    copies_.added.clear();
+    shared_ = SharedResults();
+    request_->Fail(status);
+    for (const Waiter& waiter : waiters) waiter();
+  }
+
+  RpcRequest* const request_;  // until it is answered
+  const std::shared_ptr<ReceivedExecute> received_;
+  SessionUse use_;
+  HandleClaim claim_;
+  absl::InlinedVector<bool, 16> writable_;  // by use of the claim: the run may write over it
+  ArgumentCopies copies_;
+  SharedResults shared_;
+  KeptResults kept_;
+  std::optional<AddedBytes> promised_bytes_;
+  CompiledProgramPtr program_;
+  Renaming renaming_;  // of the program's names into the graph's
+  const std::shared_ptr<RunStart> started_ = std::make_shared<RunStart>();
+  bool submitted_ = false;  // the run is the executor's, or was
+  bool ran_here_ = false;   // it was tiny
+};
+
+}  // namespace
+
+void StartExecution(RpcRequest* request, ReceivedExecute received, bool poisons) {
+  std::make_shared<Execution>(request, std::move(received))->Start(poisons, absl::OkStatus());
+}
+
+void RefuseExecution(RpcRequest* request, ReceivedExecute received, const absl::Status& refusal) {
+  std::make_shared<Execution>(request, std::move(received))->Start(/*poisons=*/true, refusal);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,116 @@
+#include "server/rpc/execute/kept_results.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "engine/base/status_macros.h"
+#include "server/rpc/execute/known_result_bytes.h"
+#include "server/sessions/session.h"
+
+namespace tensord::server {
+namespace {
+
+// The use of the claim whose memory this is, all of it.
+std::optional<size_t> UseOf(const HostTensor& result, const HandleClaim& claim,
+                            absl::Span<const std::shared_ptr<ResidentMemory>> memories) {
+  for (size_t i = 0; i < memories.size(); ++i) {
+    if (memories[i]->address() == result.bytes.get() && claim.TypeOf(i).num_bytes() == result.type.num_bytes() &&
+        result.type.num_bytes() > 0) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::shared_ptr<const void>> Copy(const HostTensor& result, Backend* backend) {
+  const int64_t bytes = result.type.num_bytes();
+  ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> buffer, backend->Allocate(bytes));
+  if (bytes > 0) std::memcpy(buffer->address(), result.bytes.get(), static_cast<size_t>(bytes));
+  return std::shared_ptr<const void>(buffer, buffer->address());
+}
+
+ResidentType TypeOf(const HostTensor& result, const CompiledProgram& program) {
+  ResidentType type{.device = program.device(), .type = result.type, .order = Order::kColumnMajor};
+  if (program.program().row_major) {
+    type.order = Order::kRowMajor;
+    std::reverse(type.type.shape.begin(), type.type.shape.end());
+  }
+  return type;
+}
+
+}  // namespace
+
+absl::Status KeptResults::Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments,
+                                 const HandleClaim& claim, absl::Span<const bool> writable) {
+  ASSIGN_OR_RETURN(const int64_t needed, KnownResultBytes(program, results_, arguments, kHandleBytes));
+  // What the run reads as a copy in another order lives, unread, until it is over.
+  absl::flat_hash_set<const void*> read;
+  for (const HostTensor& argument : arguments) read.insert(argument.bytes.get());
+  int64_t given = 0;
+  for (size_t i = 0; i < writable.size(); ++i) {
+    if (!writable[i]) continue;
+    const std::shared_ptr<ResidentMemory> memory = claim.MemoryOf(i);
+    if (read.contains(memory->address())) given += memory->charged_bytes();
+  }
+  const Session& session = *claim.session();
+  ASSIGN_OR_RETURN(charge_,
+                   session.ledger()->Charge(session.tenant(), program.device(), std::max(int64_t{0}, needed - given)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MemoryCharge> KeptResults::ChargeFor(int64_t bytes, const HandleClaim& claim,
+                                                    const std::string& device) {
+  MemoryCharge charge = charge_.Take(bytes);
+  if (charge.bytes() < bytes) {
+    const Session& session = *claim.session();
+    ASSIGN_OR_RETURN(MemoryCharge rest, session.ledger()->Charge(session.tenant(), device, bytes - charge.bytes()));
+    charge.Add(std::move(rest));
+  }
+  return charge;
+}
+
+absl::StatusOr<std::vector<HandleClaim::Kept>> KeptResults::Take(const CompiledProgram& program,
+                                                                 const HandleClaim& claim,
+                                                                 absl::Span<const bool> writable,
+                                                                 std::vector<HostTensor>* results) {
+  std::vector<std::shared_ptr<ResidentMemory>> memories;
+  for (size_t i = 0; i < claim.num_uses(); ++i) memories.push_back(claim.MemoryOf(i));
+  std::vector<std::optional<size_t>> use_of;
+  std::vector<bool> is_kept(memories.size(), false);
+  for (const size_t result : results_) {
+    use_of.push_back(UseOf((*results)[result], claim, memories));
+    if (use_of.back().has_value()) is_kept[*use_of.back()] = true;
+  }
+  // What was donated, and is no result, pays for the results.
+  for (size_t i = 0; i < writable.size(); ++i) {
+    if (writable[i] && !is_kept[i]) charge_.Add(memories[i]->TakeCharge());
+  }
+  std::vector<HandleClaim::Kept> kept;
+  for (size_t k = 0; k < results_.size(); ++k) {
+    HostTensor& result = (*results)[results_[k]];
+    ResidentType type = TypeOf(result, program);
+    if (use_of[k].has_value()) {
+      // What was donated leaves a handle for it.
+      if (!claim.IsDonated(*use_of[k])) RETURN_IF_ERROR(memories[*use_of[k]]->CheckAnotherName());
+      kept.push_back({.type = std::move(type), .memory = memories[*use_of[k]]});
+    } else {
+      ASSIGN_OR_RETURN(MemoryCharge charge, ChargeFor(ChargedBytes(result.type.num_bytes()), claim, program.device()));
+      std::shared_ptr<const void> bytes = std::move(result.bytes);
+      if (!result.sole) {
+        result.bytes = std::move(bytes);
+        ASSIGN_OR_RETURN(bytes, Copy(result, program.backend()));
+      }
+      kept.push_back(
+          {.type = std::move(type), .memory = std::make_shared<ResidentMemory>(std::move(bytes), std::move(charge))});
+    }
+    result.bytes = ResidentMemory::Read(kept.back().memory);
+  }
+  charge_.Release();
+  return kept;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,22 @@
+#ifndef TENSORD_SERVER_RPC_EXECUTE_KNOWN_RESULT_BYTES_H_
+#define TENSORD_SERVER_RPC_EXECUTE_KNOWN_RESULT_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/runtime/compile/compiled_program.h"
+#include "engine/runtime/devices/run.h"
+
+namespace tensord::server {
+
+// The bytes, together, of those results of a run, by output, whose sizes follow from the arguments'; each counts
+// `least_bytes` at least, and those that the run decides count nothing. Refuses arguments that the program does not
+// take.
+absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::Span<const size_t> results,
+                                         absl::Span<const HostTensor> arguments, int64_t least_bytes = 0);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_EXECUTE_KNOWN_RESULT_BYTES_H_

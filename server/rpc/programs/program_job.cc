@@ -1,0 +1,119 @@
+#include "server/rpc/programs/program_job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/program_at_work.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ir/text_round_trip.h"
+#include "proto/codec/graph_codec.h"
+#include "proto/codec/type_codec.h"
+#include "server/rpc/programs/unserved_programs.h"
+
+namespace tensord::server {
+namespace {
+
+// The server's and the request's, as a set: neither order nor repetition may make another program of it.
+std::vector<std::string> PassesOf(const std::vector<std::string>& server,
+                                  const google::protobuf::RepeatedPtrField<std::string>& request) {
+  std::vector<std::string> passes = server;
+  passes.insert(passes.end(), request.begin(), request.end());
+  std::sort(passes.begin(), passes.end());
+  passes.erase(std::unique(passes.begin(), passes.end()), passes.end());
+  return passes;
+}
+
+// Counts the phases of compilations, also of those for the sizes of runs.
+CompileWatch WatchOf(const ServiceParts& parts) {
+  return [metrics = parts.metrics](CompilePhase phase, absl::Duration time) { metrics->Compiled(phase, time); };
+}
+
+// Whether a client whose graph this is could get that program from this server today.
+bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
+  const std::vector<std::string>& disabled = stored.settings.disabled_passes;
+  for (const std::string& pass : parts.disabled_passes) {
+    if (std::find(disabled.begin(), disabled.end(), pass) == disabled.end()) return false;
+  }
+  if (stored.settings.enabled_passes != parts.enabled_passes) return false;
+  // What all shared, or the operator's, is not for tenants that are to be apart, and the other way round.
+  if (stored.settings.tenant.empty() == parts.programs_by_tenant) return false;
+  const absl::StatusOr<v1::Graph> wire = codec::EncodeGraph(stored.graph);
+  const Order order = stored.settings.row_major ? Order::kRowMajor : Order::kColumnMajor;
+  return wire.ok() && codec::DecodeGraph(*wire, *parts.registry, parts.graph_limits.now(), order).ok();
+}
+
+}  // namespace
+
+absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::string& tenant, const v1::Graph& graph,
+                                     const v1::CompileOptions& options,
+                                     const std::function<absl::Status()>& still_wanted) {
+  const auto& unknown = options.GetReflection()->GetUnknownFields(options);
+  if (!unknown.empty()) {
+    return Refuse(Refusal::kUnsupportedRequest,
+                  absl::StrCat("this server does not know field ", unknown.field(0).number(), " of CompileOptions"));
+  }
+  ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(options.order(), Order::kColumnMajor));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(options.device()));
+  ProgramJob job;
+  ASSIGN_OR_RETURN(job.graph,
+                   codec::DecodeGraph(graph, *parts.registry, parts.graph_limits.now(), order, still_wanted));
+  if (parts.print_and_parse) {
+    ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *parts.registry));
+  }
+  job.backend = executor->backend();
+  job.settings.device = executor->device();
+  job.settings.row_major = order == Order::kRowMajor;
+  job.settings.disabled_passes = PassesOf(parts.disabled_passes, options.disabled_passes());
+  job.settings.enabled_passes = parts.enabled_passes;
+  if (parts.programs_by_tenant) job.settings.tenant = tenant;
+  return job;
+}
+
+absl::Status CheckQuarantine(const ServiceParts& parts, const Fingerprint& fingerprint) {
+  return parts.quarantine == nullptr ? absl::OkStatus() : parts.quarantine->Check(fingerprint);
+}
+
+absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
+                                              const Fingerprint& fingerprint) {
+  RETURN_IF_ERROR(CheckQuarantine(parts, fingerprint));
+  try {
+    std::optional<Graph> kept;  // the compiler takes the other
+    if (parts.store != nullptr) kept = job->graph;
+    ASSIGN_OR_RETURN(CompiledProgramPtr program, Compile(std::move(job->graph), job->settings, fingerprint,
+                                                         job->backend, parts.bindings, WatchOf(parts)));
+    if (kept.has_value()) parts.store->Put(*std::move(kept), job->settings, fingerprint);
+    return program;
+  } catch (const std::exception& error) {
+    return Refuse(Refusal::kInternal, error.what());
+  }
+}
+
+absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint) {
+  RETURN_IF_ERROR(CheckQuarantine(parts, fingerprint));
+  const ProgramAtWork at_work(fingerprint, ProgramWork::kRestore);
+  const auto unserved = [] {
+    return Refuse(Refusal::kProgramNotFound,
+                  "the program on disk is from before the server's settings were changed; compile the graph "
+                  "again and repeat the call");
+  };
+  if (parts.unserved->Has(fingerprint, std::chrono::steady_clock::now())) return unserved();
+  ASSIGN_OR_RETURN(StoredProgram stored, parts.store->Load(fingerprint));
+  if (!IsServed(parts, stored)) {
+    parts.unserved->Add(fingerprint, std::chrono::steady_clock::now(), parts.cache->keep_refused());
+    return unserved();
+  }
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(stored.settings.device));
+  ProgramCache::Restored restored = {.key = std::move(stored.key), .program = nullptr};
+  ASSIGN_OR_RETURN(restored.program, Compile(std::move(stored.graph), stored.settings, fingerprint, executor->backend(),
+                                             parts.bindings, WatchOf(parts)));
+  return restored;
+}
+
+}  // namespace tensord::server

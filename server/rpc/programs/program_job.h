@@ -1,0 +1,44 @@
+#ifndef TENSORD_SERVER_RPC_PROGRAMS_PROGRAM_JOB_H_
+#define TENSORD_SERVER_RPC_PROGRAMS_PROGRAM_JOB_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "engine/base/fingerprint.h"
+#include "engine/exec/backend/backend.h"
+#include "engine/ir/graph.h"
+#include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/programs/program_cache.h"
+#include "server/rpc/calls/service_parts.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+// What is to be compiled, for which device.
+struct ProgramJob {
+  Graph graph;
+  CompileSettings settings;
+  Backend* backend = nullptr;
+};
+
+// The job of a graph with the options that it came with, for that tenant alone where programs are a tenant's; empty:
+// for all. Refuses what the codec refuses, and devices that are not here; `still_wanted` as DecodeGraph has it.
+absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::string& tenant, const v1::Graph& graph,
+                                     const v1::CompileOptions& options,
+                                     const std::function<absl::Status()>& still_wanted = nullptr);
+
+// QUARANTINED where the program is.
+absl::Status CheckQuarantine(const ServiceParts& parts, const Fingerprint& fingerprint);
+
+// Compiles, and takes the job's graph. What succeeds goes to the disk some time, where there is a store.
+absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
+                                              const Fingerprint& fingerprint);
+
+// The program of that fingerprint from the disk. QUARANTINED; PROGRAM_NOT_FOUND where it is not there, or where the
+// server's settings would not make it today. Takes the time of reading and compiling.
+absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_PROGRAMS_PROGRAM_JOB_H_

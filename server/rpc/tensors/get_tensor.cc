@@ -1,0 +1,258 @@
+#include "server/rpc/tensors/get_tensor.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
+#include "proto/codec/known_fields.h"
+#include "proto/codec/reverse_order.h"
+#include "proto/codec/type_codec.h"
+#include "server/lifecycle/stall_alarm.h"
+#include "server/observe/metrics/timed_transfer.h"
+#include "server/rpc/calls/polling_threads.h"
+#include "server/rpc/calls/reading_turn.h"
+#include "server/rpc/calls/request_wait.h"
+#include "server/rpc/calls/served_call.h"
+#include "server/rpc/tensors/named_tenancy.h"
+#include "server/rpc/tensors/reordered_tensor.h"
+#include "server/rpc/tensors/tensor_part.h"
+#include "server/rpc/wire/parse_message.h"
+#include "server/rpc/wire/spread_copy.h"
+#include "server/sessions/session_store.h"
+#include "server/shared_memory/find_shared.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+namespace {
+
+// `shared`: where the data is, or null.
+grpc::ByteBuffer EncodeHeader(const ResidentTensor& tensor, const v1::SharedSpace* shared) {
+  const ResidentType& type = tensor.type;
+  v1::GetTensorResponse message;
+  v1::GetTensorResponse::Header* header = message.mutable_header();
+  header->set_dtype(codec::EncodeDType(type.type.dtype));
+  header->mutable_shape()->Assign(type.type.shape.begin(), type.type.shape.end());
+  header->set_order(static_cast<v1::MemoryOrder>(type.order));
+  header->set_version(tensor.version);
+  if (shared != nullptr) *header->mutable_shared() = *shared;
+  const grpc::Slice slice(message.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+// Reactions come in turns, and after what ends the wait for the tensor; only OnCancel may come beside them.
+class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  GetTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context)
+      : call_(parts, RpcMethod::kGetTensor, context), context_(context) {}
+
+  void Start(grpc::ByteBuffer* request) {
+    // The chunks are slices of the tensor's own memory, or of a copy that is charged.
+    const absl::Status entered = call_.Enter(static_cast<int64_t>(request->Length()), /*is_message=*/true);
+    if (!entered.ok()) return End(entered);
+    const absl::Status claimed = Claim(request);
+    if (!claimed.ok()) return End(claimed);
+    call_.record().stages.End(Stage::kParse);
+    Await();
+  }
+
+ private:
+  void OnWriteDone(bool ok) override {
+    call_.record().stages.End(Stage::kSend);
+    Continue([this, ok]() -> absl::Status {
+      if (!ok) return Refuse(Refusal::kCancelled, "the client cancelled the download");
+      sent_bytes_ += std::exchange(chunk_bytes_, 0);
+      return call_.AdmitAgain();
+    });
+  }
+  void OnCancel() override { call_.Cancelled(); }
+  void OnDone() override {
+    if (stall_ != nullptr && stall_->End()) {
+      call_.record().Refused(Refuse(Refusal::kDeadlineExceeded,
+                                    "the client took nothing more of the download; without a deadline of its own it "
+                                    "has limits.default_deadline_ms from message to message"));
+    }
+    if (sent_bytes_ > 0) {
+      call_.parts().metrics->Transferred(Transfer::kGet, sent_bytes_, call_.record().stages.Total());
+    }
+    call_.Ended();
+    delete this;
+  }
+
+  // What `step` refuses ends the call; otherwise the next message is written.
+  template <typename Step>
+  void Continue(Step&& step) {
+    try {
+      const absl::Status status = step();
+      if (!status.ok()) return End(status);
+      if (written_ && position_ == tensor_.type.num_bytes()) return End(absl::OkStatus());
+      WriteNext();
+    } catch (const std::exception& error) {
+      End(Refuse(Refusal::kInternal, error.what()));
+    }
+  }
+
+  absl::Status Claim(grpc::ByteBuffer* bytes) {
+    RETURN_IF_ERROR(call_.Measure(*bytes, *v1::GetTensorRequest::descriptor()).status());  // it has no lists
+    RETURN_IF_ERROR(ParseMessage(bytes, &request_));
+    ASSIGN_OR_RETURN(session_, FindSession(call_, call_.record(), request_.session()));
+    if (request_.has_shared()) {
+      RETURN_IF_ERROR(codec::CheckKnownFields(request_.shared()));
+      absl::StatusOr<SharedPart> part = FindShared(call_.parts().regions, call_.caller().tenant, request_.shared());
+      if (!part.ok()) TellOfRegion(call_, call_.record(), part.status(), request_.shared().region());
+      ASSIGN_OR_RETURN(shared_, std::move(part));
+    }
+    HandleRequest wanted;
+    wanted.uses.push_back({.handle = request_.handle()});
+    ASSIGN_OR_RETURN(claim_, session_->Claim(std::move(wanted)));
+    return absl::OkStatus();
+  }
+
+  // Until the tensor is made, but no longer than any call may take. Afterwards progress counts.
+  void Await() {
+    call_.open().At(Stage::kAwait);
+    const auto wait = std::make_shared<RequestWait>(call_.parts().alarms, call_.DeadlineOf(SteadyNow()), call_.cancel(),
+                                                    "the tensor was made");
+    const bool ready = claim_.ReadyOrElse([this, wait] {
+      if (wait->End()) call_.parts().turns->Submit(call_.caller().tenant, [this] { EndWait(); });
+    });
+    if (ready) return EndWait();
+    // Not the call's own any more: what was awaited may have come, and all be over.
+    wait->Watch([this](const absl::Status& status) {
+      call_.record().stages.End(Stage::kAwait);
+      End(status);
+    });
+  }
+
+  void EndWait() {
+    call_.record().stages.End(Stage::kAwait);
+    call_.open().At(Stage::kEncode);
+    if (!IsCopied()) return Continue([this] { return Begin(); });
+    const absl::Status turn = InReadingTurn(
+        call_, call_.DeadlineOf(SteadyNow()), "the tensor was copied", [this] { Continue([this] { return Begin(); }); },
+        [this](const absl::Status& status) { End(status); });
+    if (!turn.ok()) End(turn);
+  }
+
+  // Whether all of the tensor, a long one, is copied before anything is sent.
+  bool IsCopied() {
+    if (!claim_.CheckReady().ok()) return false;
+    const ResidentType type = claim_.TypeOf(0);
+    const bool is_as_it_lies = request_.order() == v1::MEMORY_ORDER_UNSPECIFIED ||
+                               request_.order() == static_cast<v1::MemoryOrder>(type.order);
+    return type.num_bytes() >= kLongBytes && (request_.has_shared() || !is_as_it_lies);
+  }
+
+  absl::Status Begin() {
+    if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client cancelled the download");
+    RETURN_IF_ERROR(claim_.CheckReady());
+    tensor_ = claim_.Read(0);
+    call_.record().device = tensor_.type.device;
+    ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(request_.order(), tensor_.type.order));
+    position_ = request_.offset();
+    if (position_ < 0 || position_ > tensor_.type.num_bytes()) {
+      return Refuse(Refusal::kChunkInvalid, absl::StrCat("the offset is not in the tensor, which has ",
+                                                         tensor_.type.num_bytes(), " bytes: ", position_));
+    }
+    const bool is_reordered = order != tensor_.type.order && tensor_.type.type.rank() > 1;
+    if (request_.has_shared()) {
+      RETURN_IF_ERROR(Place(is_reordered));
+    } else if (request_.most_bytes() > 0 && tensor_.type.num_bytes() > request_.most_bytes()) {
+      position_ = tensor_.type.num_bytes();  // the header alone
+    } else if (is_reordered) {
+      ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor_, *session_, call_.parts().payloads));
+      tensor_ = std::move(other.tensor);
+      charge_ = std::move(other.charge);
+    }
+    tensor_.type.order = order;
+    WatchProgress();
+    return absl::OkStatus();
+  }
+
+  // Until the end is sent too. What the client does not take may not keep the tensor's memory for ever.
+  void WatchProgress() {
+    // The client's own is kept by gRPC.
+    if (call_.HasDeadline()) return;
+    stall_ = std::make_shared<StallAlarm>(call_.parts().alarms, call_.parts().default_deadline,
+                                          [context = context_] { context->TryCancel(); });
+  }
+
+  // All of the tensor, into shared memory.
+  absl::Status Place(bool is_reordered) {
+    const int64_t size = tensor_.type.num_bytes();
+    if (position_ != 0) {
+      return Refuse(Refusal::kChunkInvalid,
+                    absl::StrCat("all of a tensor goes into shared memory: the offset is 0 there, not ", position_));
+    }
+    if (size > shared_.size_bytes) {
+      return Refuse(Refusal::kRegionRange, absl::StrCat("the place in shared memory has ", shared_.size_bytes,
+                                                        " bytes, and the tensor has ", size));
+    }
+    const char* const from = static_cast<const char*>(tensor_.bytes.get());
+    const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, size);
+    if (is_reordered) {
+      codec::ReverseOrder(tensor_.type.type, tensor_.type.order, from, shared_.bytes);
+    } else {
+      SpreadCopy({from, static_cast<size_t>(size)}, shared_.bytes, call_.parts().parallel_for);
+    }
+    request_.mutable_shared()->set_byte_count(size);  // for the header
+    position_ = size;
+    return absl::OkStatus();
+  }
+
+  void WriteNext() {
+    session_->Renew();
+    if (!written_) {
+      message_ = EncodeHeader(tensor_, request_.has_shared() ? &request_.shared() : nullptr);
+    } else {
+      const int64_t size = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
+      const char* const from = static_cast<const char*>(tensor_.bytes.get()) + position_;
+      chunk_bytes_ = size;
+      const PollingThreads::LongReaction others(call_.parts().polling, size);
+      message_ = EncodeChunk(position_, {from, static_cast<size_t>(size)}, tensor_.bytes);
+      position_ += size;
+    }
+    written_ = true;
+    call_.record().sent_bytes += static_cast<int64_t>(message_.Length());
+    call_.record().stages.End(Stage::kEncode);
+    if (stall_ != nullptr) stall_->Progress();
+    call_.open().At(Stage::kSend);
+    StartWrite(&message_);
+  }
+
+  void End(const absl::Status& status) { Finish(call_.Outcome(status)); }
+
+  ServedCall call_;
+  grpc::CallbackServerContext* const context_;
+  std::shared_ptr<StallAlarm> stall_;  // null: not sending yet, or the client has a deadline
+  v1::GetTensorRequest request_;
+  SessionPtr session_;
+  HandleClaim claim_;
+  ResidentTensor tensor_;
+  SharedPart shared_;        // where all goes, if anywhere
+  MemoryCharge charge_;      // of a copy
+  int64_t position_ = 0;     // of the next chunk
+  bool written_ = false;     // the header
+  int64_t chunk_bytes_ = 0;  // of the chunk that is being sent
+  int64_t sent_bytes_ = 0;   // of those that were
+  grpc::ByteBuffer message_;
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGetTensor(const ServiceParts& parts,
+                                                           grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request) {
+  auto* const call = new GetTensorCall(parts, context);
+  // The request is the call's alone; gRPC hands it out as const only because typed methods may not change it.
+  call->Start(const_cast<grpc::ByteBuffer*>(request));
+  return call;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,23 @@
+#ifndef TENSORD_SERVER_RPC_WIRE_PARSE_MESSAGE_H_
+#define TENSORD_SERVER_RPC_WIRE_PARSE_MESSAGE_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "google/protobuf/io/zero_copy_stream.h"
+#include "google/protobuf/message.h"
+
+namespace tensord::server {
+
+// A message that came in, whose bytes are then freed. MALFORMED_MESSAGE; UNSUPPORTED_REQUEST for a field that this
+// build does not know, of the message itself.
+absl::Status ParseMessage(grpc::ByteBuffer* bytes, google::protobuf::Message* message);
+// The same from a stream, of what came as `num_bytes` bytes.
+absl::Status ParseMessage(google::protobuf::io::ZeroCopyInputStream* stream, int64_t num_bytes,
+                          google::protobuf::Message* message);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_WIRE_PARSE_MESSAGE_H_
