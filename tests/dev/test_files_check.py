@@ -41,6 +41,11 @@ class FilesCheckTest(unittest.TestCase):
         self.assertEqual(len(found), 1, found)
         self.assertIn("backends/cpu/math:1: files: 46 files, at most 45", found[0])
 
+    def test_tests_of_the_servers_rooms_are_few_too(self):
+        found = self.check({f"tests/unit/server/rpc/one{index}_test.cc": "" for index in range(46)})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("tests/unit/server/rpc:1: files: 46 files, at most 45", found[0])
+
     def test_joined_tests_of_rooms_hide_no_constant(self):
         tests = "tests/unit/backends/cpu/"
         header = ("#ifndef TENSORD_TESTS_UNIT_BACKENDS_CPU_ROLES_H_\n#define TENSORD_TESTS_UNIT_BACKENDS_CPU_ROLES_H_\n"

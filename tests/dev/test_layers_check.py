@@ -1,4 +1,4 @@
-"""What ./dev check layers finds in a tree of sources, of backends/cpu above all."""
+"""What ./dev check layers finds in a tree of sources, of backends/cpu and server above all."""
 import pathlib
 import shutil
 import subprocess
@@ -16,6 +16,12 @@ FILES = {
     "backends/cpu/fft/lanes/lanes.h": "",
     "backends/cpu/fft/CMakeLists.txt": "tensord_library(tensord_cpu_fft DEPS tensord_base tensord_fft_lanes)\n",
     "backends/cpu/fft/line_step.h": '#include "backends/cpu/fft/lanes/lanes.h"\n',
+    "server/config/live_value.h": "",
+    "server/rpc/wire/CMakeLists.txt": "tensord_library(tensord_server_rpc_wire DEPS tensord_server_config)\n",
+    "server/rpc/wire/slice_reader.h": '#include "server/config/live_value.h"\n',
+    "server/rpc/programs/program_lookup.h": "",
+    "server/CMakeLists.txt": "target_link_libraries(tensord_server PUBLIC tensord_server_rpc_programs)\n",
+    "server/daemon.cc": '#include "server/rpc/programs/program_lookup.h"\n',
 }
 
 
@@ -67,6 +73,16 @@ class LayersCheckTest(unittest.TestCase):
     def test_a_room_has_a_place_in_the_order(self):
         self.assert_found({"backends/cpu/matmul/gemm.h": '#include "backends/cpu/sparse/rows.h"\n'},
                           "backends/cpu/matmul/gemm.h:1", "sparse/ has no place in the order")
+
+    def test_rooms_of_the_server_have_an_order_too(self):
+        self.assert_found({"server/rpc/wire/slice_reader.h": '#include "server/rpc/programs/program_lookup.h"\n'},
+                          "server/rpc/wire/slice_reader.h:1", "rpc/programs/ stands above rpc/wire/")
+        self.assert_found({"server/rpc/programs/program_lookup.h": '#include "server/rpc/tensors/put_tensor.h"\n'},
+                          "server/rpc/programs/program_lookup.h:1", "rpc/programs/ and rpc/tensors/ stand beside each other")
+        self.assert_found({"server/rpc/wire/CMakeLists.txt": ""}, "server/rpc/wire/slice_reader.h:1",
+                          "does not name tensord_server_config in the DEPS")
+        self.assert_found({"server/config/live_value.h": '#include "server/daemon.h"\n'}, "server/config/live_value.h:1",
+                          "server/ stands above config/")
 
     def test_the_engine_sees_no_backend(self):
         self.assert_found({"engine/exec/backend/backend.h": '#include "backends/cpu/kernel/kernel.h"\n'}, "engine/exec/backend/backend.h:1",
