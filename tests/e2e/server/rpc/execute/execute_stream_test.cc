@@ -23,10 +23,10 @@ using ::testing::HasSubstr;
 std::vector<float> Ones(size_t count) { return std::vector<float>(count, 1.0f); }
 
 // A client's end of the stream.
-class Pipeline {
+class RequestStream {
  public:
-  explicit Pipeline(v1::Compute::Stub& stub) : stream_(stub.ExecuteStream(&context_)) {}
-  ~Pipeline() {
+  explicit RequestStream(v1::Compute::Stub& stub) : stream_(stub.ExecuteStream(&context_)) {}
+  ~RequestStream() {
     if (!finished_) {
       context_.TryCancel();
       stream_->Finish();
@@ -65,7 +65,7 @@ class Pipeline {
   bool finished_ = false;
 };
 
-std::string ReasonOf(const v1::ExecuteResponse& response) {
+std::string ReasonIn(const v1::ExecuteResponse& response) {
   return response.has_error() ? response.error().detail().reason() : "OK";
 }
 
@@ -85,7 +85,7 @@ v1::ExecuteRequest SlowToCompile() {
 
 TEST(ExecuteStreamTest, AnswersEachRequestAndEndsWell) {
   InProcessServer server;
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   for (uint64_t id = 1; id <= 40; ++id) {
     ASSERT_TRUE(pipeline.Send(
         id % 2 == 0 ? SumOfOnes() : RequestOf(SmallAdd(), {FloatTensor(Ones(16), {16}), FloatTensor(Ones(16), {16})}),
@@ -95,7 +95,7 @@ TEST(ExecuteStreamTest, AnswersEachRequestAndEndsWell) {
   const auto responses = pipeline.Receive(40);
   ASSERT_EQ(responses.size(), 40u);
   for (const auto& [id, response] : responses) {
-    ASSERT_EQ(ReasonOf(response), "OK");
+    ASSERT_EQ(ReasonIn(response), "OK");
     EXPECT_THAT(FloatsOf(response.results(0).tensor()), Each(id % 2 == 0 ? 4096 : 2));
     EXPECT_EQ(response.stats().device(), "cpu:0");
   }
@@ -108,7 +108,7 @@ TEST(ExecuteStreamTest, AnswersEachRequestAndEndsWell) {
 
 TEST(ExecuteStreamTest, AnEmptyStreamEndsWell) {
   InProcessServer server;
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   pipeline.Done();
   EXPECT_EQ(pipeline.Receive().request_id(), 0u);
   EXPECT_TRUE(pipeline.Finish().ok());
@@ -116,7 +116,7 @@ TEST(ExecuteStreamTest, AnEmptyStreamEndsWell) {
 
 TEST(ExecuteStreamTest, AnErrorStaysWithItsRequest) {
   InProcessServer server;
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   v1::ExecuteRequest wrong = SumOfOnes();
   wrong.set_fingerprint(std::string(64, '0'));
   pipeline.Send(wrong, 1);
@@ -124,11 +124,11 @@ TEST(ExecuteStreamTest, AnErrorStaysWithItsRequest) {
   pipeline.Send(wrong, 2);
   pipeline.Send(SumOfOnes(), 3);
   const auto responses = pipeline.Receive(3);
-  EXPECT_EQ(ReasonOf(responses.at(1)), "PROGRAM_NOT_FOUND");
+  EXPECT_EQ(ReasonIn(responses.at(1)), "PROGRAM_NOT_FOUND");
   EXPECT_EQ(responses.at(1).error().code(), static_cast<int>(grpc::StatusCode::FAILED_PRECONDITION));
   EXPECT_THAT(responses.at(1).error().message(), HasSubstr("fingerprint"));
-  EXPECT_EQ(ReasonOf(responses.at(2)), "MALFORMED_MESSAGE");
-  EXPECT_EQ(ReasonOf(responses.at(3)), "OK");
+  EXPECT_EQ(ReasonIn(responses.at(2)), "MALFORMED_MESSAGE");
+  EXPECT_EQ(ReasonIn(responses.at(3)), "OK");
   pipeline.Done();
   EXPECT_TRUE(pipeline.Finish().ok());
 }
@@ -136,17 +136,17 @@ TEST(ExecuteStreamTest, AnErrorStaysWithItsRequest) {
 TEST(ExecuteStreamTest, IdsInFlightDiffer) {
   InProcessServer server({"cpu.executors=1"});
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   BlockedExecutor blocked(server);
   pipeline.Send(warm, 7);
   pipeline.Send(warm, 7);
   v1::ExecuteResponse response = pipeline.Receive();
   EXPECT_EQ(response.request_id(), 7u);
-  EXPECT_EQ(ReasonOf(response), "REQUEST_ID_DUPLICATE");
+  EXPECT_EQ(ReasonIn(response), "REQUEST_ID_DUPLICATE");
   blocked.Release();
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "OK");
   pipeline.Send(warm, 7);
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK") << "free again when it is answered";
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "OK") << "free again when it is answered";
   pipeline.Done();
   EXPECT_TRUE(pipeline.Finish().ok());
 }
@@ -155,7 +155,7 @@ TEST(ExecuteStreamTest, DependentsNeedNoRoundTrip) {
   InProcessServer server({"cpu.executors=1"});
   SessionClient session(server);
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   {
     BlockedExecutor blocked(server);  // nothing is computed before all have arrived
     v1::ExecuteRequest first = warm;
@@ -184,10 +184,10 @@ TEST(ExecuteStreamTest, DependentsNeedNoRoundTrip) {
     pipeline.Send(late, 5);
     const v1::ExecuteResponse refused = pipeline.Receive();
     EXPECT_EQ(refused.request_id(), 5u) << "what was donated before is gone, though nothing ran yet";
-    EXPECT_EQ(ReasonOf(refused), "HANDLE_UNKNOWN");
+    EXPECT_EQ(ReasonIn(refused), "HANDLE_UNKNOWN");
   }
   const auto responses = pipeline.Receive(4);
-  for (const auto& [id, response] : responses) ASSERT_EQ(ReasonOf(response), "OK") << response.error().message();
+  for (const auto& [id, response] : responses) ASSERT_EQ(ReasonIn(response), "OK") << response.error().message();
   EXPECT_THAT(FloatsOf(responses.at(2).results(0).tensor()), Each(8192));
   EXPECT_THAT(FloatsOf(responses.at(3).results(0).tensor()), Each(4096.0f * 4096));
   EXPECT_THAT(FloatsOf(responses.at(4).results(0).tensor()), Each(4096.0f * 4096 + 8192));
@@ -203,7 +203,7 @@ TEST(ExecuteStreamTest, ALongChainOfDependents) {
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
   const v1::ExecuteRequest add = WarmRequest(server.stub(), SmallAdd(), {});
   constexpr int kLength = 2000;  // each step on the stack of the one before would need too much of it
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   {
     BlockedExecutor blocked(server);
     v1::ExecuteRequest first = warm;
@@ -219,7 +219,7 @@ TEST(ExecuteStreamTest, ALongChainOfDependents) {
       ASSERT_TRUE(pipeline.Send(next, static_cast<uint64_t>(i)));
     }
   }
-  for (const auto& [id, response] : pipeline.Receive(kLength)) ASSERT_EQ(ReasonOf(response), "OK");
+  for (const auto& [id, response] : pipeline.Receive(kLength)) ASSERT_EQ(ReasonIn(response), "OK");
   EXPECT_THAT(session.Get("x"), Each(4096 + kLength - 1));
   pipeline.Done();
   EXPECT_TRUE(pipeline.Finish().ok());
@@ -230,7 +230,7 @@ TEST(ExecuteStreamTest, ALongChainOfDependents) {
 TEST(ExecuteStreamTest, FailuresPoisonWhatDependsOnThem) {
   InProcessServer server;
   SessionClient session(server);
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   v1::ExecuteRequest failing = session.Request(DoubleGraph());
   AddHandle(&failing, "none");
   Keep(&failing, "a");
@@ -243,9 +243,9 @@ TEST(ExecuteStreamTest, FailuresPoisonWhatDependsOnThem) {
   AddHandle(&third, "b");
   pipeline.Send(third, 3);
   const auto responses = pipeline.Receive(3);
-  EXPECT_EQ(ReasonOf(responses.at(1)), "HANDLE_UNKNOWN");
-  EXPECT_EQ(ReasonOf(responses.at(2)), "HANDLE_POISONED");
-  EXPECT_EQ(ReasonOf(responses.at(3)), "HANDLE_POISONED");
+  EXPECT_EQ(ReasonIn(responses.at(1)), "HANDLE_UNKNOWN");
+  EXPECT_EQ(ReasonIn(responses.at(2)), "HANDLE_POISONED");
+  EXPECT_EQ(ReasonIn(responses.at(3)), "HANDLE_POISONED");
   EXPECT_THAT(responses.at(3).error().message(), HasSubstr("HANDLE_UNKNOWN: the session has no tensor \"none\""));
   EXPECT_EQ(session.Put("a", {1}), "HANDLE_POISONED");
   session.Delete({"a", "b"});
@@ -257,7 +257,7 @@ TEST(ExecuteStreamTest, FailuresPoisonWhatDependsOnThem) {
 TEST(ExecuteStreamTest, NoMoreAreReadThanMayBeInFlight) {
   InProcessServer server({"cpu.executors=1", "sessions.stream_requests=3"});
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   {
     BlockedExecutor blocked(server);
     for (uint64_t id = 1; id <= 10; ++id) ASSERT_TRUE(pipeline.Send(warm, id));
@@ -276,7 +276,7 @@ TEST(ExecuteStreamTest, NoMoreAreReadThanMayBeInFlight) {
 TEST(ExecuteStreamTest, NoMoreBytesAreReadThanMayBeInFlight) {
   InProcessServer server({"cpu.executors=1", "sessions.stream_bytes=100"});
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   {
     BlockedExecutor blocked(server);
     for (uint64_t id = 1; id <= 4; ++id) ASSERT_TRUE(pipeline.Send(warm, id));
@@ -294,7 +294,7 @@ TEST(ExecuteStreamTest, ACancelledStreamCancelsWhatIsInFlight) {
   InProcessServer server({"cpu.executors=1"});
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
   SessionClient session(server);
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   {
     BlockedExecutor blocked(server);
     v1::ExecuteRequest first = warm;
@@ -323,7 +323,7 @@ TEST(ExecuteStreamTest, ACancelThatMeetsARequestLosesNothing) {
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
   const v1::ExecuteRequest cold = SlowToCompile();
   for (int i = 0; i < 1000; ++i) {
-    Pipeline pipeline(server.stub());
+    RequestStream pipeline(server.stub());
     pipeline.Send(i % 2 == 0 ? warm : cold, 1);
     if (i % 4 < 2) std::this_thread::yield();
     pipeline.Cancel();
@@ -338,7 +338,7 @@ TEST(ExecuteStreamTest, AStepThatIsRefusedPoisonsTheState) {
   SessionClient session(server);
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
   ASSERT_EQ(session.Put("x", Ones(16)), "OK");
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   BlockedExecutor blocked(server);
   pipeline.Send(warm, 1);
   ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
@@ -346,22 +346,22 @@ TEST(ExecuteStreamTest, AStepThatIsRefusedPoisonsTheState) {
   AddDonated(&step, "x");
   Keep(&step, "x");
   pipeline.Send(step, 2);
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "QUEUE_FULL");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "QUEUE_FULL");
   blocked.Release();
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "OK");
   pipeline.Send(step, 3);  // sent before the refusal was known, or after: it is the same
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "HANDLE_POISONED");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "HANDLE_POISONED");
   pipeline.Send(step, 4);
   pipeline.Done();
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "HANDLE_POISONED");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "HANDLE_POISONED");
   EXPECT_TRUE(pipeline.Finish().ok());
 }
 
 TEST(ExecuteStreamTest, ARequestThatIsAloneMayBeAsLargeAsAMessage) {
   InProcessServer server({"limits.in_flight_bytes=1024"});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   pipeline.Send(SlowToCompile(), 1);
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "OK");
   pipeline.Done();
   EXPECT_TRUE(pipeline.Finish().ok());
 }
@@ -369,9 +369,9 @@ TEST(ExecuteStreamTest, ARequestThatIsAloneMayBeAsLargeAsAMessage) {
 TEST(ExecuteStreamTest, AMessageBeyondTheLimitEndsItAndSaysWhich) {
   const int64_t bytes = static_cast<int64_t>(SlowToCompile().ByteSizeLong());
   InProcessServer server({absl::StrCat("limits.message_bytes=", bytes * 2 / 3)});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   pipeline.Send(SumOfOnes(), 1);
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "OK");
   pipeline.Send(SlowToCompile(), 2);
   EXPECT_EQ(pipeline.Receive().request_id(), 0u);
   const grpc::Status end = pipeline.Finish();
@@ -386,9 +386,9 @@ TEST(ExecuteStreamTest, AMessageBeyondTheLimitEndsItAndSaysWhich) {
 // gRPC refuses what is far beyond, and the server knows no more than that its client got another end than its own.
 TEST(ExecuteStreamTest, AMessageFarBeyondTheLimitEndsItForTheRecordToo) {
   InProcessServer server({absl::StrCat("limits.message_bytes=", SlowToCompile().ByteSizeLong() / 3)});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   pipeline.Send(SumOfOnes(), 1);
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "OK");
   pipeline.Send(SlowToCompile(), 2);
   EXPECT_EQ(pipeline.Receive().request_id(), 0u);
   EXPECT_EQ(pipeline.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -417,9 +417,9 @@ TEST(ExecuteStreamTest, BytesThatAreNoRequestEndIt) {
 
 TEST(ExecuteStreamTest, AnIdleStreamDoesNotHoldUpTheDrain) {
   InProcessServer server;
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   pipeline.Send(SumOfOnes(), 1);
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "OK");
   server.RequestStop();
   EXPECT_EQ(pipeline.Receive().request_id(), 0u);
   const grpc::Status status = pipeline.Finish();
@@ -431,19 +431,19 @@ TEST(ExecuteStreamTest, AnIdleStreamDoesNotHoldUpTheDrain) {
 TEST(ExecuteStreamTest, ADrainAnswersWhatIsInFlight) {
   InProcessServer server({"cpu.executors=1"});
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   BlockedExecutor blocked(server);
   pipeline.Send(warm, 1);
   ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
   server.RequestStop();
   ASSERT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().state == server::ServingState::kDraining; }));
   pipeline.Send(warm, 2);  // refused where the server was waiting for it already, otherwise not read any more
-  Pipeline late(server.stub());
+  RequestStream late(server.stub());
   EXPECT_EQ(DetailOf(late.Finish()).reason(), "SERVER_DRAINING") << "a stream that begins now";
   blocked.Release();
   std::map<uint64_t, std::string> outcomes;
   for (v1::ExecuteResponse response = pipeline.Receive(); response.request_id() != 0; response = pipeline.Receive()) {
-    EXPECT_TRUE(outcomes.emplace(response.request_id(), ReasonOf(response)).second);
+    EXPECT_TRUE(outcomes.emplace(response.request_id(), ReasonIn(response)).second);
   }
   EXPECT_EQ(outcomes[1], "OK");
   outcomes.emplace(2, "SERVER_DRAINING");
@@ -461,7 +461,7 @@ TEST(ExecuteStreamTest, ManyStreamsOfOneSessionAtOnce) {
     clients.emplace_back([&, c] {
       const auto stub = v1::Compute::NewStub(server.Dial());
       for (int round = 0; round < 3; ++round) {
-        Pipeline pipeline(*stub);
+        RequestStream pipeline(*stub);
         const std::string name = "x" + std::to_string(c);
         v1::ExecuteRequest first = session.Request(LargeSum());
         *first.add_arguments()->mutable_tensor() = FloatTensor(Ones(16), {16});
@@ -477,7 +477,7 @@ TEST(ExecuteStreamTest, ManyStreamsOfOneSessionAtOnce) {
         if (round == 1) continue;  // the client is gone in the middle
         for (const auto& [id, response] : pipeline.Receive(20)) {
           // What a stream that broke off left behind is poisoned, or there.
-          EXPECT_THAT(ReasonOf(response), round == 0 ? ::testing::Matcher<std::string>("OK")
+          EXPECT_THAT(ReasonIn(response), round == 0 ? ::testing::Matcher<std::string>("OK")
                                                      : AnyOf("OK", "HANDLE_POISONED", "HANDLE_DUPLICATE"));
         }
         session.Delete({name});
@@ -495,9 +495,9 @@ TEST(ExecuteStreamTest, ManyStreamsOfOneSessionAtOnce) {
 TEST(ExecuteStreamTest, WhatTheTransportTakesForAResponseIsAStageOfItsRequest) {
   InProcessServer server;
   const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
-  Pipeline pipeline(server.stub());
+  RequestStream pipeline(server.stub());
   pipeline.Send(warm, 1);
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  EXPECT_EQ(ReasonIn(pipeline.Receive()), "OK");
   const auto sent = [&server] {
     uint64_t count = 0;
     for (const prometheus::MetricFamily& family : server.parts().metrics->registry()->Collect()) {
