@@ -27,9 +27,9 @@ inline void AddCase(const NamedMicroProgram& named, CudaOptions options, std::ve
 inline CudaOptions FewThreads() { return {.max_threads_per_block = 32, .max_blocks = 3, .num_processors = 1}; }
 
 // Every instruction with every dtype.
-inline std::vector<PrintedCase> ElementwiseCases() {
+inline std::vector<PrintedCase> ElementwiseCases(int64_t points = 1003) {
   std::vector<PrintedCase> cases;
-  for (const NamedMicroProgram& p : ElementwisePrograms({{.size = 1003}})) AddCase(p, FewThreads(), &cases);
+  for (const NamedMicroProgram& p : ElementwisePrograms({{.size = points}})) AddCase(p, FewThreads(), &cases);
   return cases;
 }
 
