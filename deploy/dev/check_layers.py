@@ -7,24 +7,30 @@ import sys
 
 from project_files import Findings, code_files, read_lines
 
-# Engine folders, bottom to top. Folders of one row do not see each other.
+# Folders of the engine and the rooms of the large ones, bottom to top. Those of one row do not see each other. A room
+# sees those of its own folder that the DEPS of its CMakeLists.txt name.
 ENGINE_ROWS = (
     ("base",),
     ("tensor",),
-    ("ir",),
+    ("ir", "ops/scalar"),
     ("ops",),
     ("reference",),
     ("families", "autodiff", "algebra", "stablehlo"),
     ("fusion",),
+    ("passes/rewriting",),
+    ("passes/algebra", "passes/fusion", "passes/layout", "passes/lowering"),
     ("passes",),
-    ("exec",),
-    ("runtime",),
+    ("exec/program",),
+    ("exec/backend",),
+    ("exec/memory",),
+    ("exec/binding",),
+    ("runtime/compile",),
+    ("runtime/programs",),
+    ("runtime/devices",),
     ("tools",),
 )
-ENGINE_ROW = {folder: row for row, folders in enumerate(ENGINE_ROWS) for folder in folders}
 
-# Rooms of backends/cpu, bottom to top, as in ENGINE_ROWS; "" is the folder itself. A room sees those that the DEPS of
-# its CMakeLists.txt name.
+# Rooms of backends/cpu, likewise; "" is the folder itself. A room sees those that its DEPS name.
 CPU_ROWS = (
     ("machine", "kernel", "math"),
     ("elementwise", "layout", "jit", "fft/lanes", "linalg/lanes", "linalg/lapack"),
@@ -35,6 +41,12 @@ CPU_ROWS = (
     ("linalg/divided", "joins"),
     ("linalg/large",),
     ("linalg",),
+    ("",),
+)
+
+# Rooms of backends/cuda, likewise.
+CUDA_ROWS = (
+    ("codegen",),
     ("",),
 )
 
@@ -58,7 +70,8 @@ SERVER_ROWS = (
 # A house: how its rooms' libraries begin, and the row of each room.
 HOUSES = {
     house: (prefix, {room: row for row, rooms in enumerate(rows) for room in rooms})
-    for house, prefix, rows in (("backends/cpu", "tensord_cpu_", CPU_ROWS), ("server", "tensord_server_", SERVER_ROWS))
+    for house, prefix, rows in (("engine", "tensord_", ENGINE_ROWS), ("backends/cpu", "tensord_cpu_", CPU_ROWS),
+                                ("backends/cuda", "tensord_cuda_", CUDA_ROWS), ("server", "tensord_server_", SERVER_ROWS))
 }
 
 # Libraries that only some folders may name, by how their headers are spelled.
@@ -114,41 +127,28 @@ def refuse_project_include(path, included):
         if there[0] not in ("backends", "engine"):
             return f"a backend sees engine/ only, not {there[0]}/"
         if there[0] == "backends" and there[1] != here[1]:
-            return f"backends do not see each other ({there[1]}). Move what both need to engine/exec/"
-        if there[:2] == ["backends", "cpu"]:
-            return refuse_room_include("backends/cpu", "/".join(here[2:-1]), "/".join(there[2:-1]))
+            return f"backends do not see each other ({there[1]}). Move what both need to engine/exec/backend/"
+        if there[0] == "backends" and "/".join(here[:2]) in HOUSES:
+            return refuse_room_include("/".join(here[:2]), "/".join(here[2:-1]), "/".join(there[2:-1]))
         return None
     if here[0] == "proto" and there[0] not in ("proto", "engine", "tensord"):
         return f"proto/codec/ sees engine/ only, not {there[0]}/"
     if here[0] == "server" and there[0] == "backends" and path != "server/compose.cc":
-        return "only server/compose.cc names a concrete backend. Use the interfaces in engine/exec/"
+        return "only server/compose.cc names a concrete backend. Use the interfaces in engine/exec/backend/"
     if here[0] == there[0] == "server":
         return refuse_room_include("server", "/".join(here[1:-1]), "/".join(there[1:-1]))
     return None
 
 
 def refuse_engine_include(path, here, there):
-    if len(here) < 3 or len(there) < 3:
+    own, other = "/".join(here[1:-1]), "/".join(there[1:-1])
+    if here[1] == there[1] == "families":
+        if there[-2] != "families" and own != other and path != "engine/families/all_families.cc":
+            return f"families do not see each other ({there[-2]}). Only engine/families/all_families.cc lists them"
         return None
-    own, other = here[1], there[1]
-    for folder in (own, other):
-        if folder not in ENGINE_ROW:
-            return f"engine/{folder}/ has no place in the order. Add it to ENGINE_ROWS in deploy/dev/check_layers.py"
-    if own == other == "families":
-        own_family = here[2] if len(here) > 3 else ""
-        other_family = there[2] if len(there) > 3 else ""
-        if other_family and own_family != other_family and path != "engine/families/all_families.cc":
-            return f"families do not see each other ({other_family}). Only engine/families/all_families.cc lists them"
-        return None
-    if other == "families" and len(there) > 3:
+    if there[1] == "families" and other != "families":
         return "only engine/families/all_families.cc names a family. Include engine/families/all_families.h"
-    if own == other:
-        return None
-    if ENGINE_ROW[other] == ENGINE_ROW[own]:
-        return f"engine/{own}/ and engine/{other}/ stand beside each other. Move what both need down, or let one hand it to the other"
-    if ENGINE_ROW[other] > ENGINE_ROW[own]:
-        return f"engine/{other}/ stands above engine/{own}/. Move what is needed down, or pass it in from above"
-    return None
+    return refuse_room_include("engine", "families" if here[1] == "families" else own, other)
 
 
 def refuse_room_include(house, own, other):
@@ -162,6 +162,8 @@ def refuse_room_include(house, own, other):
         return f"the rooms {own}/ and {other}/ stand beside each other. Move what both need down, or let one hand it to the other"
     if rows[other] > rows[own]:
         return f"the room {other or house}/ stands above {own}/. Move what is needed down, or pass it in from above"
+    if house == "engine" and own.split("/")[0] != other.split("/")[0]:
+        return None  # folders below come with those that the DEPS name
     library = room_library(prefix, other)
     if library not in room_dependencies(f"{house}/{own}" if own else house):
         return f"the room {own or house}/ does not name {library} in the DEPS of its CMakeLists.txt. Name it there"

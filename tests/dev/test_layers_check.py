@@ -1,4 +1,5 @@
-"""What ./dev check layers finds in a tree of sources, of backends/cpu and server above all."""
+"""What ./dev check layers finds in a tree of sources, above all in houses with rooms."""
+import json
 import pathlib
 import shutil
 import subprocess
@@ -16,6 +17,14 @@ FILES = {
     "backends/cpu/fft/lanes/lanes.h": "",
     "backends/cpu/fft/CMakeLists.txt": "tensord_library(tensord_cpu_fft DEPS tensord_base tensord_fft_lanes)\n",
     "backends/cpu/fft/line_step.h": '#include "backends/cpu/fft/lanes/lanes.h"\n',
+    "engine/base/status.h": "",
+    "engine/fusion/micro_program.h": "",
+    "engine/passes/rewriting/pass.h": '#include "engine/base/status.h"\n',
+    "engine/passes/fusion/CMakeLists.txt": "tensord_library(tensord_passes_fusion DEPS tensord_fusion tensord_passes_rewriting)\n",
+    "engine/passes/fusion/fuse.h": '#include "engine/fusion/micro_program.h"\n#include "engine/passes/rewriting/pass.h"\n',
+    "engine/exec/program/exec_program.h": '#include "engine/passes/rewriting/pass.h"\n',
+    "engine/families/fft/ops.h": '#include "engine/base/status.h"\n',
+    "backends/cuda/codegen/printer.h": '#include "engine/fusion/micro_program.h"\n',
     "server/config/live_value.h": "",
     "server/rpc/wire/CMakeLists.txt": "tensord_library(tensord_server_rpc_wire DEPS tensord_server_config)\n",
     "server/rpc/wire/slice_reader.h": '#include "server/config/live_value.h"\n',
@@ -23,6 +32,13 @@ FILES = {
     "server/CMakeLists.txt": "target_link_libraries(tensord_server PUBLIC tensord_server_rpc_programs)\n",
     "server/daemon.cc": '#include "server/rpc/programs/program_lookup.h"\n',
 }
+
+
+def houses():
+    """HOUSES of the check."""
+    done = subprocess.run([sys.executable, "-B", "-c", "import check_layers, json; print(json.dumps(check_layers.HOUSES))"],
+                          cwd=ROOT / "deploy/dev", capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 class LayersCheckTest(unittest.TestCase):
@@ -83,6 +99,36 @@ class LayersCheckTest(unittest.TestCase):
                           "does not name tensord_server_config in the DEPS")
         self.assert_found({"server/config/live_value.h": '#include "server/daemon.h"\n'}, "server/config/live_value.h:1",
                           "server/ stands above config/")
+
+    def test_rooms_of_the_engine_have_an_order_too(self):
+        self.assert_found({"engine/passes/rewriting/pass.h": '#include "engine/passes/fusion/fuse.h"\n'},
+                          "engine/passes/rewriting/pass.h:1", "passes/fusion/ stands above passes/rewriting/")
+        self.assert_found({"engine/exec/program/exec_program.h": '#include "engine/exec/backend/backend.h"\n'},
+                          "engine/exec/program/exec_program.h:1", "exec/backend/ stands above exec/program/")
+        self.assert_found({"engine/passes/fusion/CMakeLists.txt": "tensord_library(tensord_passes_fusion DEPS tensord_fusion)\n"},
+                          "engine/passes/fusion/fuse.h:2", "does not name tensord_passes_rewriting in the DEPS")
+        self.assert_found({"engine/exec/program/exec_program.h": '#include "engine/exec/pipeline.h"\n'},
+                          "engine/exec/program/exec_program.h:1", "engine/exec/ has no place in the order")
+
+    def test_families_do_not_see_each_other(self):
+        self.assert_found({"engine/families/fft/ops.h": '#include "engine/families/linalg/ops.h"\n'}, "engine/families/fft/ops.h:1",
+                          "families do not see each other (linalg)")
+        self.assert_found({"engine/fusion/micro_program.h": '#include "engine/families/fft/ops.h"\n'},
+                          "engine/fusion/micro_program.h:1", "only engine/families/all_families.cc names a family")
+        self.assert_found({"engine/families/fft/ops.h": '#include "engine/passes/rewriting/pass.h"\n'}, "engine/families/fft/ops.h:1",
+                          "passes/rewriting/ stands above families/")
+
+    def test_no_row_of_a_house_sees_the_next(self):
+        """From each room an arrow to the row above it, and one to a room beside it."""
+        for house, (_, rows) in houses().items():
+            planted = {}
+            for room, row in rows.items():
+                for other in rows:
+                    if other != room and rows[other] in (row, row + 1):
+                        planted[f"{house}/{room}/to_{other.replace('/', '_')}.h".replace("//", "/")] = f"{house}/{other}/".replace("//", "/")
+            found = self.check({path: f'#include "{folder}first.h"\n' for path, folder in planted.items()})
+            self.assertGreater(len(planted), 0)
+            self.assertEqual(sorted(line.split(":")[0] for line in found), sorted(planted), house)
 
     def test_the_engine_sees_no_backend(self):
         self.assert_found({"engine/exec/backend/backend.h": '#include "backends/cpu/kernel/kernel.h"\n'}, "engine/exec/backend/backend.h:1",
