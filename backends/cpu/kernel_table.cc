@@ -86,7 +86,7 @@ constexpr std::array<MakeKernel*, kNumCoreOps> kTable = Table();
 
 using Factories = absl::flat_hash_map<absl::string_view, MakeFamilyKernel*>;
 
-// The tables of the families that are built in.
+// Returns the tables of the families that are built in.
 const Factories& BuiltIn() {
   static const Factories* const factories = [] {
     auto* all = new Factories();

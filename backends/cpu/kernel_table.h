@@ -8,15 +8,15 @@
 
 namespace tensord::cpu {
 
-// How the CPU makes a kernel of an op of the core, or of what passes make of those: nullptr for others. Every core op
-// has an entry, which is checked when the table is compiled.
+// Returns the factory of kernels of an op of the core, or of an op that passes make of core ops; nullptr for others.
+// Every core op has an entry, which is checked when the table is compiled.
 MakeKernel* FactoryOf(const OpDef& op);
 
-// nullptr where the CPU has none for the extension.
+// nullptr if the CPU has none for the extension.
 MakeFamilyKernel* FamilyFactoryOf(const OpDef& op);
 
-// INVALID_ARGUMENT, saying what is wrong, where `kernels` are not for `ops`: one of another op or of one that is
-// expanded, one that cannot be made, two of one op, or none of an op that is not expanded.
+// Checks that `kernels` fit `ops`. INVALID_ARGUMENT, with the fault, for a kernel of another op or of an expanded op,
+// one that cannot be made, two of one op, or none of an op that is not expanded.
 absl::Status AuditFamilyKernels(absl::Span<const FamilyKernel> kernels, absl::Span<const OpDef> ops);
 
 }  // namespace tensord::cpu

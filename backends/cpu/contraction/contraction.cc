@@ -26,13 +26,14 @@ bool IsOneAxisOfResult(const DotAxisList& axes) {
   return true;
 }
 
-// Whether rows of lhs lie side by side in the result: products write them as they are.
+// Tells whether rows of lhs lie side by side in the result: products write them as they are.
 bool HoldsRows(const DotSpace& space) {
   const DotAxisList& rows = space.roles[kRows];
   return rows.empty() || (rows[0].strides[kDotResult] == 1 && IsOneAxisOfResult(rows));
 }
 
-// Whether an operand is read in runs when its lines go by in the order of the result, or is small beside that.
+// Tells whether an operand is read in runs as its lines go by in the order of the result, or is small beside the
+// result.
 bool IsReadInRuns(const DotSpace& space, DotSide side) {
   const DotAxisList& lines = space.roles[side == kLhs ? kRows : kColumns];
   const bool has_run =
@@ -42,8 +43,9 @@ bool IsReadInRuns(const DotSpace& space, DotSide side) {
   return others >= kResultsToScattered * static_cast<double>(space.Size(kSummed));
 }
 
-// Rows by the axis that lies innermost in the result, then by the one that does in lhs, where panels of the first one
-// take an element of a cache line each and the next panels find the others in the cache. No rows otherwise.
+// Orders rows by the innermost axis of the result, then by the innermost axis of lhs. There, panels of the first axis
+// take one element of each cache line, and the next panels find the others in the cache. Returns no rows if panels
+// cannot share cache lines in this way.
 DotAxisList RowsByLines(const DotSpace& space, int64_t element_bytes) {
   const DotAxisList& rows = space.roles[kRows];
   if (rows.size() < 2) return {};
@@ -60,7 +62,7 @@ bool StartsResult(const DotAxisList& axes) { return !axes.empty() && axes[0].str
 
 size_t Bit(DotRole role) { return size_t{1} << role; }
 
-// The roles on which the place of an operand depends.
+// Returns the roles on which the place of an operand depends.
 size_t RolesOf(size_t side) { return Bit(side == kLhs ? kRows : kColumns) | Bit(kSummed) | Bit(kBatch); }
 
 }  // namespace
@@ -219,7 +221,7 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
   result_copy_ = StridedCopy(copy, SizeOf(result_dtype_));
 }
 
-// Of operands that are 16-bit floats or F32, in one box.
+// Plans a contraction of operands in 16-bit floats or F32, in one box.
 bool Contraction::PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands) {
   if (!WidensInTiles(space, computed_, operands)) return false;
   TiledGemm tiled(space, {operands[kLhs].dtype, operands[kRhs].dtype});
@@ -287,7 +289,7 @@ void Contraction::RunTiled(const TiledGemm& tiled, const Position& position, std
   tiled.Run(operands[kLhs], operands[kRhs], result, memory.workspace, accumulates, pool, &of_box);
 }
 
-// Of one box.
+// Runs a contraction of one box.
 void Contraction::RunRounded(const TiledGemm& tiled, std::array<const char*, 2> operands, char* result,
                              const Memory& memory, ThreadPool& pool) const {
   const auto narrow = [this](const char* from, int64_t count, void* to) {

@@ -22,42 +22,41 @@
 
 namespace tensord::cpu {
 
-// A planned dot_general of dense column-major tensors. Result axes: lhs free, rhs free, batch, so that each matrix of
-// the batch is contiguous, or a permutation of these, which the products write where their rows can lie side by side;
-// else the result is made in order first and copied. Either side may be conjugated as it is read; integers wrap; BOOL
-// is or of ands; F16 and BF16 are computed in F32; a wider result dtype is computed in that dtype. Over no element the
-// sum is 0.
+// A planned dot_general of dense column-major tensors. Result axes are lhs free, rhs free, batch, so that each matrix
+// of the batch is contiguous. They may also be a permutation of these: products write it directly if their rows can lie
+// side by side there, else the result is made in order first and copied. Either side may be conjugated as it is read;
+// integers wrap; BOOL is or of ands; F16 and BF16 are computed in F32; a wider result dtype is computed in that dtype.
+// The sum over no elements is 0.
 //
-// Products of 16-bit floats that tiles make are widened as they are packed, and rounded in blocks where no sum is put
-// together in the result.
+// Tiles widen 16-bit floats as they pack them, and round results in blocks if no sum is put together in the result.
 //
-// Where the axes of each role are one axis of a matrix, operands are read as they lie; else they are either walked over
-// in matrices, or packed a panel at a time into scratch, whichever is cheaper. Panels also hold what has to be
-// converted or conjugated, and results that are to be rounded. They are bounded by some MiB and small beside the
-// tensors.
+// If the axes of each role form one axis of a matrix, operands are read as they lie. Other operands are either walked
+// over in matrices, or packed a panel at a time into scratch, whichever is cheaper. Panels also hold operands to be
+// converted or conjugated, and results to be rounded. They are bounded by some MiB and small beside the tensors.
 //
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail. Same bits for any number of
 // threads.
 class Contraction {
  public:
-  // The axes are valid for the shapes, and the result dtype for the operands'. UNSUPPORTED_ON_DEVICE where a size is
-  // beyond what BLAS counts.
+  // Plans a product. The axes must be valid for the shapes, and the result dtype for the operands' dtypes.
+  // UNSUPPORTED_ON_DEVICE if a size is beyond BLAS's counters.
   static absl::StatusOr<Contraction> Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
                                             DType result_dtype);
-  // Of operands that lie anyhow: elements may be read many times. No role is empty, and strides are not negative.
+  // Plans a product of operands with any strides: elements may be read many times. No role is empty, and strides are
+  // not negative.
   static absl::StatusOr<Contraction> Create(const DotSpace& space, const std::array<DotOperand, 2>& operands,
                                             DType result_dtype);
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  // For panels of operands that lie in the caches; at most kMaxWorkspaceBytes.
+  // Memory for panels of operands that lie in the caches; at most kMaxWorkspaceBytes.
   int64_t workspace_bytes() const { return workspace_bytes_; }
-  // Whether Run takes an epilogue: tiles make the result in its own dtype, where it belongs.
+  // Tells whether Run takes an epilogue: tiles make the result in its own dtype, in its own place.
   bool takes_epilogue() const;
-  // Then: whether the epilogue may have blocks, one a slot.
+  // Tells whether the epilogue may then have blocks, one a slot.
   bool makes_whole_sums() const;
   int64_t slots() const;
   int64_t block_bytes() const;
-  // Both memories have that many bytes, and are aligned to 64. `epilogue` as of TiledGemm; `result` is null where it
+  // Both memories have that many bytes, and are aligned to 64. `epilogue` as of TiledGemm; `result` is null if it
   // has blocks.
   void Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace, ThreadPool& pool,
            const GemmEpilogue* epilogue = nullptr) const;
@@ -70,7 +69,7 @@ class Contraction {
     std::array<int64_t, kNumDotSides> steps = {0, 0, 0};  // bytes
     bool has_shorter_last = false;
   };
-  // What is done in a box. Boxes differ by the roles in which they are the shorter last one.
+  // The work in one box. Boxes differ by the roles in which they are the shorter last one.
   struct Box {
     bool occurs = false;
     std::array<DotPanel, 2> panels;
@@ -79,7 +78,7 @@ class Contraction {
     TiledGemm tiled;  // where that suits, else
     DotProducts products;
   };
-  // Where panels lie in scratch.
+  // The places of panels in scratch.
   struct Places {
     std::array<int64_t, 2> panels = {0, 0};
     std::array<int64_t, 2> staging = {0, 0};

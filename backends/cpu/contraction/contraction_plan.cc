@@ -34,8 +34,9 @@ int64_t InnermostStride(const DotAxisList& axes, DotSide side) {
   return least;
 }
 
-// Summed axes may be walked in any order, the same on both sides. Starts with `first` and goes on with what is one axis
-// with the one before on both sides, on the preferred side, on the other, or what lies closest.
+// Summed axes may be walked in any order, the same on both sides. Starts with `first`. Each next axis is one with the
+// axis before it on both sides, if there is such an axis; else on the preferred side, else on the other; else it is the
+// closest one.
 DotAxisList OrderFrom(size_t first, DotSide preferred, const DotAxisList& axes) {
   DotAxisList rest = axes, ordered;
   const DotSide other = preferred == kLhs ? kRhs : kLhs;
@@ -112,7 +113,7 @@ class Planner {
   }
 
  private:
-  // For conversions, and for a batch that lies innermost, which is packed by whole cache lines.
+  // Panels are needed for conversions, and for a batch that lies innermost, which is packed by whole cache lines.
   bool needs_panels() const {
     if (rounds_) return true;
     for (DotSide side : {kLhs, kRhs}) {
@@ -201,8 +202,8 @@ class Planner {
                                                  static_cast<double>(SizeOf(computed_)));
     const double most = std::clamp(tensors / kTensorsToPanels, static_cast<double>(kMinPanelBytes),
                                    static_cast<double>(plan->widens_in_tiles ? kMaxRoundedBytes : kMaxPanelBytes));
-    // One panel alone is packed once however it is cut: best across its free axis. Of two each is packed again for
-    // every part of the other's free axis, which had better be long.
+    // A single panel is packed once however it is cut: best across its free axis. Each of two panels is packed again
+    // for every part of the other's free axis, which had better be long.
     const bool packs_both = plan->packs[kLhs] && plan->packs[kRhs];
     const double summed_weight = packs_both ? 2 : rounds_ ? 1 : 0.25;
     // A batch that lies innermost is packed by whole cache lines.

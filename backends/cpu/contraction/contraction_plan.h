@@ -14,9 +14,9 @@ struct DotOperand {
   bool conjugates = false;
 };
 
-// How a contraction is done: in which order it sums up, which operands are packed into panels, which get unit stride
-// along the summed axes there, which conjugations the product itself does, and into boxes of how many elements of each
-// role it is cut so that panels stay small.
+// The plan of a contraction: the order of its sums, the operands to pack into panels, the axes with unit stride there,
+// the conjugations that the product itself does, and the most elements of each role in a box, so that panels stay
+// small.
 struct DotPlan {
   DotSpace space;
   std::array<bool, 2> packs = {false, false};
@@ -27,10 +27,10 @@ struct DotPlan {
   bool widens_in_tiles = false;  // nothing is packed: tiles read 16-bit floats
 };
 
-// Whether tiles can multiply operands of which some are 16-bit floats as these lie.
+// Tells whether tiles can multiply these operands, some of them 16-bit floats, as they lie.
 bool WidensInTiles(const DotSpace& space, DType computed, const std::array<DotOperand, 2>& operands);
 
-// Of a space that is not empty. `rounds`: the result is computed into a dense box and rounded from there.
+// Plans a space that is not empty. `rounds`: the result is computed into a dense box and rounded from there.
 DotPlan PlanDot(const DotSpace& space, DType computed, const std::array<DotOperand, 2>& operands, bool rounds);
 
 }  // namespace tensord::cpu

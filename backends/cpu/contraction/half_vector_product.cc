@@ -23,7 +23,7 @@ constexpr int64_t kTasks = 16;  // to keep threads busy, where there is as much 
 constexpr int64_t kTaskElements = int64_t{64} << 10;
 constexpr int64_t kNarrowed = 256;
 
-// The one axis that all of a role are; none where they are not one.
+// The one axis that all of a role are; none if they are not one.
 struct OneAxis {
   bool is_one = false;
   DotAxis axis{1, {1, 1, 1}};
@@ -80,7 +80,7 @@ HalfVectorProduct::HalfVectorProduct(const DotSpace& space, const std::array<Dot
   // Rows are runs by themselves: few of them are worth a task.
   block_ = std::min(outputs_,
                     is_by_columns_ ? most_outputs : std::clamp(kTaskElements / terms_, kLeastOutputs, most_outputs));
-  // Of a small matrix tasks are fewer.
+  // A small matrix makes fewer tasks.
   const int64_t wanted = std::clamp<int64_t>(outputs_ * terms_ / kTaskElements, 1, kTasks);
   const int64_t parts = CeilDiv(wanted, num_blocks() * num_products_);
   part_ = std::min(
@@ -135,7 +135,7 @@ void HalfVectorProduct::WidenVector(const char* vector, int64_t terms, float* to
   }
 }
 
-// Of each vector, `terms` elements of x.
+// Multiplies each vector, `terms` elements of x.
 void HalfVectorProduct::Multiply(const uint16_t* a, int64_t outputs, int64_t terms, const float* x, float* sums) const {
   const int64_t all = is_by_columns_ ? terms : outputs;
   const int64_t most = vectors_ == 1 ? all : is_by_columns_ ? kColumnsTogether : kRowsTogether;

@@ -20,8 +20,8 @@ namespace tensord::cpu {
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class HalfVectorProduct {
  public:
-  // Whether one operand is such a matrix, dense along rows or columns, the other a few vectors of 16-bit floats or F32,
-  // and the result is in either.
+  // Tells whether one operand is such a matrix, dense along rows or columns, the other is a few vectors of 16-bit
+  // floats or F32, and the result is in either.
   static bool Suits(const DotSpace& space, const std::array<DotOperand, 2>& operands, DType result_dtype);
 
   HalfVectorProduct() = default;

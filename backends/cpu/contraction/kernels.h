@@ -11,8 +11,8 @@ namespace tensord::cpu {
 // counts.
 MakeKernel MakeDotKernel;
 
-// What such an instruction runs over, and the plan and the kernel of a part of that: its addresses are those of the
-// part's first elements in the whole tensors.
+// Returns the index space of a dot instruction, and the plan and the kernel of a part of it. Addresses of a part are
+// those of its first elements in the whole tensors.
 DotSpace DotSpaceOf(const BoundInstruction& instruction);
 absl::StatusOr<Contraction> ContractionOf(const BoundInstruction& instruction, const DotSpace& part);
 absl::StatusOr<std::unique_ptr<Kernel>> MakePartialDotKernel(const BoundInstruction& instruction, const DotSpace& part);

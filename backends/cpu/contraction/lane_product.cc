@@ -14,7 +14,7 @@ constexpr int64_t kStepMultiple = 8;
 
 int64_t StepOf(int64_t batch) { return (batch + kStepMultiple - 1) / kStepMultiple * kStepMultiple; }
 
-// Whether the axes lie one after the other in the result, from a stride on.
+// Tells whether the axes lie one after the other in the result, from a stride on.
 bool AreOneFrom(int64_t stride, const DotAxisList& axes) {
   for (const DotAxis& axis : axes) {
     if (axis.strides[kDotResult] != stride) return false;
@@ -33,7 +33,7 @@ bool LaneProduct::Suits(int64_t rows, int64_t columns, int64_t terms, int64_t ba
 
 bool LaneProduct::Suits(const DotSpace& space, DType dtype) {
   const int64_t batch = space.Size(kBatch), rows = space.Size(kRows);
-  // One thread makes it: what is worth several is left to products that share their work.
+  // One thread makes it: larger work is left to products that several threads share.
   const double work =
       static_cast<double>(batch * rows) * static_cast<double>(space.Size(kColumns) * space.Size(kSummed));
   if (work > kMostWork) return false;

@@ -11,17 +11,18 @@
 
 namespace tensord::cpu {
 
-// A contraction whose batch lies side by side in the result, of small matrices: vectors lie across the matrices. Both
-// operands are copied so that theirs do, into panels that are small.
+// A contraction of small matrices whose batch lies side by side in the result: vectors lie across the matrices. Both
+// operands are copied into small panels in which the batch lies the same way.
 //
-// Immutable after construction, so thread-safe. Run does not allocate and cannot fail; all by the calling thread.
+// Immutable after construction, so thread-safe. Run does not allocate and cannot fail; all work is done by the calling
+// thread.
 class LaneProduct {
  public:
   static constexpr int64_t kMostPanelBytes = int64_t{4} << 20;
 
-  // Whether it is such a contraction, and the machine has the loops.
+  // Tells whether the space is such a contraction, and the machine has the loops.
   static bool Suits(const DotSpace& space, DType dtype);
-  // Whether a contraction of these sizes would suit if its result lay like that.
+  // Tells whether a contraction of these sizes would suit with the batch side by side in its result.
   static bool Suits(int64_t rows, int64_t columns, int64_t terms, int64_t batch, DType dtype);
 
   LaneProduct() = default;

@@ -14,7 +14,7 @@ namespace tensord::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Those with masks and fused multiply-adds.
+// Targets with masks and fused multiply-adds.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 
 namespace hn = hwy::HWY_NAMESPACE;

@@ -21,7 +21,7 @@ struct LaneProducts {
   void* c = nullptr;
 };
 
-// F32 and F64, for the machine's best instruction set; null where there is none. Each sum is fused, in the order of the
+// F32 and F64, for the machine's best instruction set; null if there is none. Each sum is fused, in the order of the
 // terms. Reads and writes nothing past `length`.
 using LaneProductFunction = void (*)(const LaneProducts& products);
 LaneProductFunction GetLaneProductLoop(DType dtype);

@@ -16,7 +16,7 @@ constexpr int64_t kShortModeRunBytes = 256;
 constexpr int64_t kLongRunBytes = 4096;
 constexpr int64_t kAheadBytes = 2048;
 
-// Of all elements along the axes.
+// Writes the offsets of all elements along the axes.
 template <typename Offsets>
 void OffsetsAlong(const DotAxisList& axes, DotSide side, Offsets* offsets) {
   const int64_t count = NumElements(axes);
@@ -76,7 +76,7 @@ void ModeProduct::PlanTasks(const DotAxisList& free, DotSide tensor) {
   count_ = std::clamp<int64_t>(kModeTaskBytes / (length_ * terms_ * element_bytes_), 1, runs_.count);
   num_tasks_ = CeilDiv(run_.count, length_) * CeilDiv(runs_.count, count_);
   for (const Loop& outer : loops_) num_tasks_ *= outer.count;
-  // The processor sees by itself where short runs go on, and not that several long ones go on side by side.
+  // The processor itself sees how short runs go on, but not that several long runs go on side by side.
   const int64_t run_bytes = run_.count * element_bytes_;
   if (run_bytes > kLongRunBytes) {
     x_ahead_ = y_ahead_ = kAheadBytes / element_bytes_;

@@ -20,7 +20,7 @@ namespace tensord::cpu {
 // threads.
 class ModeProduct {
  public:
-  // Whether one operand is such a matrix, and the machine has the loops.
+  // Tells whether one operand is such a matrix, and the machine has the loops.
   static bool Suits(const DotSpace& space, DType dtype);
 
   ModeProduct() = default;

@@ -16,7 +16,7 @@ namespace tensord::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Those with masks and fused multiply-adds.
+// Targets with masks and fused multiply-adds.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -26,8 +26,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <bool kIsComplex>
 constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 || !kIsComplex ? 2 : 1;
 
-// kVectors vectors of each of kRows rows. Of complex numbers the products with real and with imaginary parts of the
-// matrix are summed apart and joined at the end, so that no term is shuffled. kIsCut: only the lanes of `mask` exist.
+// Makes kVectors vectors of each of kRows rows. For complex numbers, products with the real and with the imaginary
+// parts of the matrix are summed apart and joined at the end, so that no term is shuffled. kIsCut: only the lanes of
+// `mask` exist.
 template <int kVectors, int kRows, bool kIsComplex, bool kIsCut, class D, typename T = hn::TFromD<D>>
 HWY_INLINE void Tile(D d, hn::Mask<D> mask, const ModeProductRuns& p, const T* matrix, const int64_t* row_offsets,
                      const T* x, int64_t x_step, T* y, int64_t y_step) {

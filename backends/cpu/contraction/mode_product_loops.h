@@ -18,7 +18,7 @@ struct ModeProductRuns {
   int64_t count = 0;
   int64_t x_step = 0;
   int64_t y_step = 0;
-  // How far ahead memory is asked for.
+  // The distance at which memory is asked for ahead.
   int64_t x_ahead = 0;
   int64_t y_ahead = 0;
   int64_t terms = 0;
@@ -31,7 +31,7 @@ struct ModeProductRuns {
 };
 
 // `run_bytes` is the length of a run, by which the width of vectors is chosen. F32, F64 and complex numbers, for the
-// machine's best instruction set; null where there is none. Each sum is fused, in the order of the terms, wherever its
+// machine's best instruction set; null if there is none. Each sum is fused, in the order of the terms, wherever its
 // element lies.
 using ModeProductFunction = void (*)(const ModeProductRuns& runs, const void* x, void* y);
 ModeProductFunction GetModeProductLoop(DType dtype, int64_t run_bytes);

@@ -17,7 +17,7 @@ void ConvertEach(const void* src, void* dst, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
 }
 
-// Widening conversions: those from an operand's dtype to one that products of it are computed in.
+// Widens from an operand's dtype to the dtype in which its products are computed.
 void WidenRun(DType from, DType to, const void* src, void* dst, int64_t count) {
   if (from == DType::kI32) {
     ConvertEach<int32_t, int64_t>(src, dst, count);
@@ -47,7 +47,7 @@ void ConjugateEach(const void* src, void* dst, int64_t count) {
   }
 }
 
-// The axes of a box in the order of its dense copy.
+// Returns the axes of a box in the order of its dense copy.
 DotAxisList DenseOrder(const DotSpace& box, const DotRole (&order)[3]) {
   DotAxisList axes;
   for (DotRole role : order) axes.insert(axes.end(), box.roles[role].begin(), box.roles[role].end());

@@ -34,8 +34,8 @@ class DenseRuns {
   absl::InlinedVector<Loop, 4> loops_;
 };
 
-// How the box of an operand is laid out densely, in the dtype that is computed in and conjugated where that is wanted,
-// so that its axes of one role are one axis. A box is copied, converted and conjugated in as few passes as possible.
+// The dense layout of a box of an operand: in the computed dtype, conjugated if asked for, and with the axes of one
+// role as one axis. A box is copied, converted and conjugated in as few passes as possible.
 //
 // Immutable after construction, so thread-safe. Fill does not allocate and cannot fail.
 class DotPanel {
@@ -49,13 +49,13 @@ class DotPanel {
   // The same for a box that is only thought of; returns its elements.
   static int64_t Lay(DotSide side, bool summed_first, DotSpace* box);
 
-  // What Fill needs besides.
+  // Additional scratch for Fill.
   int64_t staging_bytes() const;
   // `box` is the first element of the box.
   void Fill(const char* box, char* panel, char* staging, ThreadPool& pool) const;
 
  private:
-  // Of contiguous elements; in place where nothing is converted.
+  // Converts contiguous elements; works in place if nothing is converted.
   void Change(const char* src, char* dst, int64_t count) const;
   bool changes() const { return from_ != to_ || conjugates_; }
   bool changes_runs() const;

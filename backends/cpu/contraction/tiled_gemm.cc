@@ -20,14 +20,14 @@ constexpr int64_t kWriteTerms = 64;  // that an element takes as long to write a
 constexpr int64_t kResultBlockBytes = int64_t{128} << 10;  // of a result that is finished at once
 constexpr int64_t kBlockColumns = 32;                      // of one with very many rows
 
-// Whole panels, in which memory is read in long runs where lines lie side by side.
+// Returns the lines of a few whole panels: memory is read in long runs if lines lie side by side.
 int64_t LinesTogether(const TiledOperand& operand) {
   return operand.width * kPanelsTogether * SizeOf(operand.panel_dtype) / SizeOf(operand.dtype);
 }
 
 }  // namespace
 
-// What a box needs to be packed and multiplied.
+// The inputs and the scratch for packing and multiplying a box.
 struct TiledGemm::Box {
   std::array<const char*, 2> matrices;
   FactorAddresses factors;  // of operands that have some, for which matrices are null
@@ -65,7 +65,7 @@ void TiledGemm::PackPanels(DotSide side, const Box& box, int64_t group) const {
   for (int64_t line = group * most; line < end;) {
     int64_t lines = std::min(end - line, operand.width);
     if (fast.strides[side] == 1 && !operand.padded.is_used() && !operand.factored.is_used()) {
-      // As many whole panels as lie side by side, and the last one.
+      // All whole panels that lie side by side, and the last one.
       const int64_t run = std::min(end - line, fast.size - (first + line) % fast.size);
       lines = run == end - line ? run : std::max(lines, run / operand.width * operand.width);
     }
@@ -93,8 +93,8 @@ void TiledGemm::PackAll(DotSide side, const Box& box) const {
   for (int64_t group = 0; group < groups; ++group) PackPanels(side, box, group);
 }
 
-// Rows and columns are those of the box. In pieces whose rows lie side by side in the result and whose columns at one
-// step; they begin with tiles. Tiles that go over the end of an axis are pieces by themselves, and scattered.
+// Multiplies rows and columns of the box in pieces. The rows of a piece lie side by side in the result, and its columns
+// at one step; a piece begins with a tile. Tiles across the end of an axis are pieces by themselves, and scattered.
 void TiledGemm::Multiply(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
   const auto length = [](const DotAxisList& axes, int64_t first, int64_t most, int64_t width) {
     const int64_t rest = axes.size() == 1 ? most : std::min(most, axes[0].size - first % axes[0].size);
@@ -117,7 +117,7 @@ void TiledGemm::Multiply(const Box& box, int64_t row, int64_t rows, int64_t colu
   }
 }
 
-// By blocks that fit the nearest cache, from where rows are copied to the result in the runs that they are there.
+// Multiplies by blocks that fit the nearest cache. From there rows are copied to the result in its own runs.
 void TiledGemm::MultiplyScattered(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
   alignas(64) char block[kScatteredBytes];
   const int64_t most = kScatteredBytes / (tiles_.columns * element_bytes_) / tiles_.rows * tiles_.rows;
@@ -151,7 +151,7 @@ int64_t TiledGemm::block_bytes() const {
   return std::min(kResultBlockBytes, RoundUp(rows_.size * columns_.size * element_bytes_, 64));
 }
 
-// In blocks that stay in the cache until they are finished, where that is to be done.
+// Multiplies a piece. If an epilogue follows, works by blocks that stay in the cache until they are finished.
 void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
   if (box.epilogue == nullptr || box.term + box.terms < terms_.size) {
     const int64_t most =
@@ -293,7 +293,7 @@ void TiledGemm::RunOwnRows(const Box& box, int64_t first, int64_t count, ThreadP
              [&](int64_t index, int64_t slot) { RunPart(box, index, slot, first, count); });
 }
 
-// Where nothing is packed for all, nobody waits at the end of a product.
+// Nothing is packed for all threads, so nobody waits at the end of a product.
 void TiledGemm::RunRowsOfProducts(Box box, ThreadPool& pool) const {
   box.columns = columns_.size;
   const int64_t parts = static_cast<int64_t>(part_ends_.size());

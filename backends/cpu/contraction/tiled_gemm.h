@@ -27,7 +27,7 @@ struct GemmPiece {
   int64_t slot = 0;  // below TiledGemm::slots(); no two pieces at a time have the same
 };
 
-// What is done with each piece of a result, by the thread that made it and while it is in that thread's cache.
+// A step applied to each piece of a result, by the thread that made the piece and while it is in that thread's cache.
 struct GemmEpilogue {
   absl::FunctionRef<void(const GemmPiece& piece)> finish;
   // A block of memory a slot, TiledGemm::block_bytes() each, in which pieces are made; null: in the result.
@@ -35,15 +35,15 @@ struct GemmEpilogue {
 };
 
 // The products of matrices of a contraction in F32 or F64, by loops of ours. Rows, columns and summed axes may be any
-// number of axes with any strides: what cannot be read as it lies, or is read often, is packed into panels, a box of
-// the product at a time. Of the two operands of a box one is packed by all threads for all; the other, where it is long
-// enough, in parts by the thread that multiplies the part, which finds it in its cache. So are products of a batch that
-// are small. How the sums are cut depends on sizes and strides only: same bits for any number of threads.
+// number of axes with any strides. Operands that cannot be read as they lie, or are read often, are packed into panels,
+// a box of the product at a time. All threads pack one operand of a box for all. The other, if it is long enough, is
+// packed in parts, each by the thread that multiplies the part and finds it in its cache. Small products of a batch are
+// packed the same way. The cuts of the sums depend on sizes and strides only: same bits for any number of threads.
 //
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class TiledGemm {
  public:
-  // Whether the machine has the loops and they are the fastest way.
+  // Tells whether the machine has the loops and they are the fastest way.
   static bool Suits(const DotSpace& space, DType dtype);
   // The same for operands of which some are read with zeros around them.
   static bool Suits(const DotSpace& space, DType dtype, const PaddedTensors& padded);
@@ -53,25 +53,26 @@ class TiledGemm {
   explicit TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded = {});
   // Computed in F32, of operands that may be 16-bit floats: these are always packed.
   TiledGemm(const DotSpace& space, const std::array<DType, 2>& read);
-  // Of operands of which some are products of factors; the space passed the first Suits.
+  // Plans operands of which some are products of factors; the space passed the first Suits.
   TiledGemm(const DotSpace& space, DType dtype, const FactoredTensors& factored);
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  // Of those that make pieces of the result at a time.
+  // Returns the number of threads that make pieces of the result at a time.
   int64_t slots() const { return slots_; }
   int64_t block_bytes() const;
-  // Whether all of the result is made in pieces that an epilogue may have: no tile goes over the end of an axis.
+  // Tells whether all of the result is made in pieces that suit an epilogue: no tile goes over the end of an axis.
   bool makes_pieces() const {
     return (result_rows_.size() == 1 || result_rows_[0].size % tiles_.rows == 0) &&
            (result_columns_.size() == 1 || result_columns_[0].size % tiles_.columns == 0);
   }
-  // Whether no sum is put together in the result, so that its pieces may be made elsewhere.
+  // Tells whether no sum is put together in the result, so that its pieces may be made elsewhere.
   bool makes_whole_sums() const { return terms_.parts() <= 1; }
   // `scratch` is aligned to 64. `accumulates`: adds to the result. `epilogue` may be null, and is where makes_pieces()
   // is false; it gets all of the result, each element once, and where it has blocks nothing is written to `result`.
   void Run(const char* lhs, const char* rhs, char* result, char* scratch, bool accumulates, ThreadPool& pool,
            const GemmEpilogue* epilogue = nullptr) const;
-  // The same where operands are products of factors, whose addresses these are; such an operand itself is null.
+  // Runs with operands that are products of factors, given by the addresses of the factors; such an operand itself is
+  // null.
   void RunFactored(const std::array<const char*, 2>& operands, const FactorAddresses& factors, char* result,
                    char* scratch, ThreadPool& pool) const;
 
@@ -85,7 +86,7 @@ class TiledGemm {
   };
   struct Box;
 
-  // Who packs what.
+  // The threads that pack an operand.
   enum class Method {
     kShared,       // both operands by all threads for all
     kOwnRows,      // rhs by all threads for all, rows of lhs by who multiplies them
@@ -97,7 +98,7 @@ class TiledGemm {
             const FactoredTensors& factored);
   int64_t BytesOf(DotSide side) const { return side == kDotResult ? element_bytes_ : SizeOf(operands_[side].dtype); }
   bool reads_halves() const { return operands_[kLhs].dtype != dtype_ || operands_[kRhs].dtype != dtype_; }
-  // Whether each thread brings the rows of lhs that it multiplies into its cache.
+  // Tells whether each thread brings the rows of lhs that it multiplies into its cache.
   bool HasOwnRows() const;
   int64_t LineBytes() const { return terms_.part * element_bytes_; }
   void PlanWindows(const PaddedTensor& padded);
@@ -148,7 +149,7 @@ class TiledGemm {
   absl::InlinedVector<int64_t, 16> part_ends_;  // of own rows
   int64_t task_rows_ = 0;                       // of a box
   int64_t task_columns_ = 0;
-  // Where packed panels lie in scratch: those for all, and as many parts as may be worked on at a time.
+  // The places of packed panels in scratch: of the shared ones, and of as many parts as may be worked on at a time.
   std::array<int64_t, 2> places_ = {0, 0};
   int64_t slots_ = 1;
   int64_t slot_bytes_ = 0;

@@ -44,7 +44,7 @@ int64_t EvenPart(int64_t size, int64_t most, int64_t multiple) {
   return RoundUp(CeilDiv(size, parts), multiple);
 }
 
-// What an element costs to pack, in a rough scale.
+// Estimates the cost of packing an element, on a rough scale.
 double PackingCost(DotSide side, const DotAxisList& lines, const DotAxisList& terms) {
   const DotAxisList line = MergeOn(side, lines), term = MergeOn(side, terms);
   const double pieces = 4.0 / static_cast<double>(term[0].size);
@@ -66,7 +66,7 @@ bool HoldsTiles(const DotAxisList& axes, int64_t width) {
   return merged.size() == 1 || merged[0].size % width == 0;
 }
 
-// Whether both operands can be multiplied as pairs of terms, which begin where runs of terms do.
+// Tells whether both operands can be multiplied as pairs of terms, which begin at the start of runs of terms.
 bool CanPairTerms(const DotSpace& space, const std::array<DType, 2>& read) {
   const auto is_even_beyond_one = [&space](DotSide side) {
     const DotAxisList terms = MergeOn(side, space.roles[kSummed]);
@@ -76,7 +76,7 @@ bool CanPairTerms(const DotSpace& space, const std::array<DType, 2>& read) {
          is_even_beyond_one(kRhs);
 }
 
-// Whether a matrix lies without gaps, whatever lies innermost.
+// Tells whether a matrix lies without gaps, with either axis innermost.
 bool IsDense(DotSide side, const TiledOperand& operand) {
   const DotAxis line = operand.lines[0], term = operand.terms[0];
   const bool has_lines_first = line.strides[side] == 1 && (term.size == 1 || term.strides[side] == line.size);
@@ -84,7 +84,7 @@ bool IsDense(DotSide side, const TiledOperand& operand) {
   return has_lines_first || has_terms_first;
 }
 
-// Windows that tiles read in place want the longest summed axis first that moves along no edge, whatever rhs wants.
+// Puts the longest summed axis first if tiles can read windows in place only then, whatever order rhs prefers.
 void OrderForWindows(const GemmTiles& tiles, const PaddedTensor& padded, int64_t element_bytes, DotSpace* space) {
   if (tiles.window_lanes == 0 || space->roles[kSummed].size() < 2) return;
   const DotAxisList lines = MergeOn(kLhs, space->roles[kRows]), batch = MergeOn(kLhs, space->roles[kBatch]);
@@ -150,7 +150,7 @@ bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensor
   }
   const DotAxis run = MergeOn(kDotResult, space.roles[kRows])[0];
   if (run.strides[kDotResult] != 1) return false;
-  // Where tiles go over the end of an axis of the result they are copied there, which long sums and runs make cheap.
+  // Tiles across the end of an axis of the result are copied there, which long sums and runs make cheap.
   return (HoldsTiles(space.roles[kRows], tiles.rows) && HoldsTiles(space.roles[kColumns], tiles.columns)) ||
          (k >= kScatteredTerms && run.size * SizeOf(dtype) >= kScatteredRunBytes);
 }
@@ -197,7 +197,7 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
     }
     operand.factored = FactoredLines(side, factored[side], operand.lines, operand.terms, operand.batch, operand.dtype);
     const bool is_matrix = operand.lines.size() == 1 && operand.terms.size() == 1;
-    // What is small or read a few times is not worth being packed. A tile reads rows of lhs side by side.
+    // An operand that is small or read a few times is not worth packing. A tile reads rows of lhs side by side.
     const int64_t others = side == kLhs ? columns_.size : rows_.size;
     const int64_t other_width = side == kLhs ? tiles_.columns : tiles_.rows;
     const int64_t bytes = (side == kLhs ? rows_.size : columns_.size) * terms_.size * element_bytes_;
@@ -211,7 +211,8 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
   PlanWindows(padded[kLhs]);
-  // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
+  // Columns whose terms lie side by side are read in place as fast as panels, also by a thread that packs its own rows
+  // of lhs.
   TiledOperand& rhs = operands_[kRhs];
   const bool is_there = !rhs.padded.is_used() && !rhs.factored.is_used() && rhs.dtype == dtype_;
   if (tiles_.reads_columns && rhs.is_packed && is_there && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
@@ -243,7 +244,7 @@ void TiledGemm::PlanWindows(const PaddedTensor& padded) {
   if (operands_[kRhs].terms[0].strides[kRhs] != 1) operands_[kRhs].is_packed = true;
 }
 
-// Where a thread packs all terms of its rows, windows that slide along the rows are packed once, not for each term.
+// If a thread packs all terms of its rows, windows that slide along the rows are packed once, not for each term.
 void TiledGemm::PlanSlide(const PaddedTensor& padded) {
   TiledOperand& lhs = operands_[kLhs];
   DotAxisList lines = lhs.lines, terms = lhs.terms;
@@ -282,15 +283,15 @@ void TiledGemm::PlanOwnRows(int64_t most) {
   const int64_t panel_bytes = tiles_.rows * LineBytes() / lhs.slide.count;
   const int64_t least_panels = CeilDiv(std::max<int64_t>(1, lhs.slide.reach()), tiles_.rows);
   const int64_t part_bytes = operands_[kRhs].is_packed ? kPartBytes : MachineCacheSizes().l2 / 2;
-  // Of 16-bit floats a panel takes a line of the cache or two of each term: as many as stay in the second cache.
+  // A panel of 16-bit floats takes one or two lines of the cache for each term: as many as stay in the second cache.
   const int64_t half_bytes = std::min<int64_t>(MachineCacheSizes().l2 / 4 * 3, most / 2 / slots_);
   const int64_t half_panels =
       lhs.dtype == dtype_ ? 1 : std::clamp<int64_t>(half_bytes / panel_bytes, 1, kMostHalfPanels);
   const int64_t fit_panels = std::max(part_bytes / panel_bytes, half_panels);
   const int64_t most_panels = lhs.windows.is_used() ? kWindowPanels : std::max(least_panels, fit_panels);
   // Parts grow smaller towards the end, so that threads end together [Polychronopoulos and Kuck, Guided
-  // self-scheduling, 1987]; few rows make a panel of rhs worth its way into the cache. Of many products that nobody
-  // waits for they are as large as each other.
+  // self-scheduling, 1987]; a panel of rhs is read into the cache for few rows only at the end. Parts of many
+  // independent products are of equal size.
   const int64_t products = operands_[kRhs].is_packed ? 1 : num_products_;
   const int64_t all_panels = CeilDiv(rows_.size, tiles_.rows);
   const int64_t even = CeilDiv(all_panels, CeilDiv(all_panels, most_panels));
@@ -338,7 +339,7 @@ void TiledGemm::PlanShared(int64_t most) {
 }
 
 void TiledGemm::PlanTerms() {
-  // Sums of a large result that is to be rounded are whole where they can be: else they go through memory in F32.
+  // Sums of a large result to be rounded are whole if possible: else they go through memory in F32.
   const bool makes_whole_sums =
       reads_halves() && columns_.size >= kRoundedColumns && terms_.size * element_bytes_ <= kWholeTermBlockBytes;
   const bool reads_columns = HasOwnRows() && !operands_[kRhs].is_packed;
@@ -346,7 +347,7 @@ void TiledGemm::PlanTerms() {
                              : reads_halves() || reads_columns ? kLongTermBlockBytes
                                                                : kTermBlockBytes;
   const int64_t most = line_bytes / element_bytes_;
-  // Windows are read in whole runs where that cuts no smaller boxes.
+  // Windows are read in whole runs if that cuts no smaller boxes.
   const WindowRows& windows = operands_[kLhs].windows;
   const int64_t multiple = windows.is_used() && windows.run_terms() <= most / 4 ? windows.run_terms() : 8;
   terms_.part = std::min(EvenPart(terms_.size, most, multiple), terms_.size);
@@ -357,7 +358,7 @@ void TiledGemm::PlanBoxes(const PaddedTensor& padded_lhs) {
       static_cast<double>(rows_.size) * static_cast<double>(columns_.size) * static_cast<double>(terms_.size);
   const int64_t tensors = element_bytes_ * num_products_ *
                           (rows_.size * terms_.size + terms_.size * columns_.size + rows_.size * columns_.size);
-  // Of 16-bit floats both operands are packed, one of them again for each box of the other.
+  // Both operands in 16-bit floats are packed, one of them again for each box of the other.
   const int64_t most = reads_halves()
                            ? std::clamp(tensors / kTensorsToPackedHalves, kMinPackedBytes, kMaxPackedHalfBytes)
                            : std::clamp(tensors / kTensorsToPacked, kMinPackedBytes, kMaxPackedBytes);

@@ -95,7 +95,7 @@ AffineSpace MakeSpace(const std::vector<int64_t>& sizes, size_t of_result, const
     const DotRole role = is_summed ? kSummed : left[i] != 0 && right[i] != 0 ? kBatch : left[i] != 0 ? kRows : kColumns;
     made.space.roles[role].push_back(axis);
   }
-  // What of the rows is not one axis of the result with the first of them is gone through like a batch.
+  // Rows that are not one axis of the result with the first row axis are gone through like a batch.
   DotAxisList& rows = made.space.roles[kRows];
   size_t beside = 0;
   for (int64_t next = 1; beside < rows.size() && rows[beside].strides[kDotResult] == next; ++beside) {
@@ -154,7 +154,7 @@ class AffineDotKernel final : public Kernel {
   int64_t scratch_bytes_ = 0;
 };
 
-// By tiles, which are packed with zeros for what does not exist.
+// A product by tiles, packed with zeros for elements that do not exist.
 class PaddedDotKernel final : public Kernel {
  public:
   PaddedDotKernel(TiledGemm product, const StridedOperands& operands, bool swaps)

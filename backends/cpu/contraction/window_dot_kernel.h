@@ -5,8 +5,8 @@
 
 namespace tensord::cpu {
 
-// Of an instruction of the op "affine_dot": a contraction whose operands are read through strides. Where elements are
-// read that do not exist, products by tiles pack zeros; for others the operand is padded into scratch first.
+// Makes the kernel of the op "affine_dot": a contraction whose operands are read through strides. For elements that do
+// not exist, products by tiles pack zeros; for other products the operand is padded into scratch first.
 MakeKernel MakeAffineDotKernel;
 
 }  // namespace tensord::cpu

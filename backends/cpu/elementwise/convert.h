@@ -11,7 +11,7 @@ namespace tensord::cpu {
 // where the elements have the same size.
 using ConvertFunction = void (*)(const void* x, void* out, int64_t n);
 
-// The routine of a pair of dtypes; never null.
+// Returns the routine of a pair of dtypes; never null.
 ConvertFunction FindConvert(DType from, DType to);
 
 }  // namespace tensord::cpu

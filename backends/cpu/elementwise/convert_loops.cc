@@ -63,7 +63,7 @@ void RoundToOdd(const double* x, float* HWY_RESTRICT y, int64_t n) {
     const double back = nearest;
     const bool inexact = back != x[i] && std::abs(x[i]) < kInfinity;
     const bool away = inexact && std::abs(back) > std::abs(x[i]);
-    // Back to the truncated value where it was rounded away from zero, then the last bit says that it is inexact.
+    // Goes back to the truncated value if it was rounded away from zero; the last bit then says that it is inexact.
     const uint32_t truncated = std::bit_cast<uint32_t>(nearest) - (away ? 1u : 0u);
     y[i] = std::bit_cast<float>(truncated | (inexact ? 1u : 0u));
   }

@@ -7,14 +7,14 @@
 
 namespace tensord::cpu {
 
-// Conversions compiled once for every instruction set. [from][to]; null where one side is a 16-bit float.
+// Conversions compiled once for every instruction set. [from][to]; null if one side is a 16-bit float.
 struct ConvertLoops {
   std::array<std::array<ConvertFunction, kNumDTypes + 1>, kNumDTypes + 1> pairs;
   // Doubles as floats that were rounded to odd: rounding those again, to 16 bits, is as good as rounding once.
   void (*round_to_odd)(const double* x, float* y, int64_t n);
 };
 
-// Those of the best instruction set of this machine. They live for ever.
+// Returns the loops of this machine's best instruction set. They live for ever.
 const ConvertLoops& GetConvertLoops();
 
 }  // namespace tensord::cpu

@@ -23,9 +23,9 @@ constexpr int64_t kStreamBlockBytes = 1024;  // so short that stores drain while
 const void* At(const void* base, int64_t offset_bytes) { return static_cast<const char*>(base) + offset_bytes; }
 void* At(void* base, int64_t offset_bytes) { return static_cast<char*>(base) + offset_bytes; }
 
-// Cuts `n` elements into tasks of `per_task`, whatever the size of the pool, and calls body(begin, end, out) where
-// `out` is the place for the elements from `begin` on. Results too big for the cache are made block by block in a
-// buffer on the stack and streamed from there, unless the body writes where it reads.
+// Cuts `n` elements into tasks of `per_task`, whatever the size of the pool, and calls body(begin, end, out); `out` is
+// the place for the elements from `begin` on. Results too big for the cache are made block by block in a buffer on the
+// stack and streamed from there, unless the body writes in place.
 template <typename Body>
 void RunTasks(const KernelArgs& args, int64_t n, int64_t per_task, int64_t result_bytes, const Body& body) {
   void* const result = args.results[0];

@@ -27,7 +27,7 @@ namespace {
 template <class F, class... Candidates>
 inline constexpr bool kIsOneOf = (std::is_same_v<F, Candidates> || ...);
 
-// Whether a plain loop over the functor becomes vector code.
+// Tells whether a plain loop over the functor becomes vector code.
 template <class F, class T>
 constexpr bool Vectorises() {
   using namespace scalar;  // NOLINT: the names of the ops

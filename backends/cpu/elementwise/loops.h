@@ -7,7 +7,7 @@
 
 namespace tensord::cpu {
 
-// By DType; index 0 (kInvalid) is null.
+// Routines by DType; index 0 (kInvalid) is null.
 using ElementwiseRow = std::array<ElementwiseFunction, kNumDTypes + 1>;
 
 // The ops that a compiler vectorises well from their scalar meaning (arithmetic, logic, rounding, comparisons),
@@ -17,7 +17,7 @@ struct ElementwiseLoops {
   std::array<ElementwiseRow, 7> compares;  // by CompareDirection
 };
 
-// Those of the best instruction set of this machine. They live for ever.
+// Returns the loops of this machine's best instruction set. They live for ever.
 const ElementwiseLoops& GetElementwiseLoops();
 
 }  // namespace tensord::cpu

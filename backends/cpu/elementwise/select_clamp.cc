@@ -61,7 +61,7 @@ SelectFunction Select(int64_t element_bytes) {
   }
 }
 
-// The n elements that are left for the last vector.
+// Returns the n elements that are left for the last vector.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadSome(D d, const hn::TFromD<D>* from, int64_t n) {
   HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())] = {};
@@ -120,7 +120,7 @@ void SplatAs(const void* element, void* out, int64_t n) {
   std::fill_n(static_cast<Word*>(out), n, value);
 }
 
-// The bound's elements for the block that starts at `offset` bytes.
+// Returns the bound's elements for the block that starts at `offset` bytes.
 const void* BoundAt(ClampBound bound, const void* splat, int64_t offset) {
   return bound.single ? splat : static_cast<const char*>(bound.data) + offset;
 }

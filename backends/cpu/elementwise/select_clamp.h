@@ -11,7 +11,7 @@ namespace tensord::cpu {
 // pred too where the elements have one byte.
 using SelectFunction = void (*)(const uint8_t* pred, const void* on_true, const void* on_false, void* out, int64_t n);
 
-// By the size of an element: 1, 2, 4, 8 or 16 bytes.
+// Finds the function for elements of 1, 2, 4, 8 or 16 bytes.
 SelectFunction FindSelect(int64_t element_bytes);
 
 // A bound of Clamp: an array as long as the operand, or one element for all.

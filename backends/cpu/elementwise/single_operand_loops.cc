@@ -67,7 +67,7 @@ void SingleOrder(const void* a, const void* b, void* out, int64_t n) {
   std::memcpy(y + i, rest, rest_bytes);
 }
 
-// What Subtract and Exp give one after the other.
+// Computes Subtract and then Exp.
 template <class T>
 void ExpOfDifference(const void* a, const void* b, void* out, int64_t n) {
   const hn::ScalableTag<T> d;

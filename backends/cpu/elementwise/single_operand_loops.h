@@ -18,7 +18,7 @@ struct SingleOperandLoops {
   ElementwiseRow exp_of_difference;  // of each of a and b[0]; F32 and F64
 };
 
-// Those of the best instruction set of this machine. They live for ever.
+// Returns the loops of this machine's best instruction set. They live for ever.
 const SingleOperandLoops& GetSingleOperandLoops();
 
 }  // namespace tensord::cpu

@@ -28,8 +28,8 @@ int64_t Product(absl::Span<const int64_t> sizes) {
   return product;
 }
 
-// The axes one after the other. Steps between go into the result as soon as what they yield is as large as that, and
-// into scratch before: by turns into one of two buffers.
+// Transforms the axes one after the other. Steps go into the result as soon as their output is as large as it. Earlier
+// steps go into scratch, by turns into one of two buffers.
 class FftKernel final : public Kernel {
  public:
   enum class Place : uint8_t { kOperand, kResult, kFirst, kSecond };

@@ -15,8 +15,8 @@
 namespace tensord::cpu {
 namespace {
 
-// Of complex numbers that can be split into columns and rows. Others are a convolution over twice as many, which must
-// be split.
+// The longest transform of complex numbers that can be split into columns and rows. Others are a convolution of twice
+// the length, which must be split.
 constexpr int64_t kMaxLength = int64_t{1} << 28;
 constexpr int64_t kMaxAwkwardLength = int64_t{1} << 27;
 // A task in vectors has some lines of that many numbers, all in the second-level cache.
@@ -114,14 +114,15 @@ class LongStep final : public FftLineStep {
     int64_t table_bytes() const { return of.bytes(); }
   };
 
-  // Whether a line's numbers lie together where they go, so that nothing else has to hold them: complex ones as they
-  // are, half as many that are made of real ones before their bins are told apart, and those that become real ones.
+  // Tells whether a line's numbers lie together in the result, so that no buffer has to hold them. They are complex
+  // numbers as they are; half as many made of real ones, before their bins are told apart; or numbers that become real
+  // ones.
   static bool LiesInResult(const FftLineTask& task, bool packs) {
     if (task.lines.inner != 1) return false;
     if (task.form == FftForm::kHalfToReal) return packs && task.lines.out_length == task.length;
     return !packs || task.lines.out_length >= task.length / 2;
   }
-  // Of the buffer, where there is one.
+  // Returns the size of the buffer, 0 if there is none.
   int64_t buffer_bytes() const {
     return lies_in_result_ ? 0 : RoundUp(core_length_ * static_cast<int64_t>(sizeof(Number)), 64);
   }
@@ -185,7 +186,7 @@ class LongStep final : public FftLineStep {
   }
 
   // With z the transform of pairs: the even elements' is (z[k] + conj z[-k]) / 2, the odd ones' -i (z[k] - conj z[-k])
-  // / 2, and bins k and n/2 - k follow from those at k, in whose places they may go.
+  // / 2. Bins k and n/2 - k follow from z at k and n/2 - k, and may take their places.
   void RunFromReal(const FftLines& line, FftLines core, Number* buffer, char* rest, const FftTasks& tasks) const {
     if (line.inner == 1 && (line.in_length >= task_.length || line.in_length % 2 == 0)) {
       core.in = line.in;
@@ -220,7 +221,7 @@ class LongStep final : public FftLineStep {
     });
   }
 
-  // Of the transform of pairs, to bins that lie together. It may lie where they will.
+  // Makes bins that lie together from the transform of pairs, which may lie in their place.
   void MakeBins(const FftLines& line, const Number* z, const FftTasks& tasks) const {
     const int64_t half = core_length_;
     Number* const bins = static_cast<Number*>(line.out);

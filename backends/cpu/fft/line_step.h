@@ -13,7 +13,7 @@ namespace tensord::cpu {
 class FftTransforms;
 class ThreadPool;
 
-// What is to be transformed along one axis of a tensor.
+// A transform along one axis of a tensor.
 struct FftLineTask {
   bool is_double = false;
   FftForm form = FftForm::kComplex;
@@ -22,7 +22,7 @@ struct FftLineTask {
   int64_t num_lines = 0;
 };
 
-// Whether it runs lines side by side.
+// Tells whether it runs lines side by side.
 bool RunsInLanes(const FftLineTask& task);
 
 // A transform along one axis, bound to its sizes. Short lines are transformed side by side in vectors, long ones by
@@ -30,7 +30,7 @@ bool RunsInLanes(const FftLineTask& task);
 // length as half as many complex numbers. Immutable; its tables are shared with other steps.
 class FftLineStep {
  public:
-  // UNSUPPORTED_ON_DEVICE where the line is too long. Takes its tables from there, and keeps them itself.
+  // Fails with UNSUPPORTED_ON_DEVICE if the line is too long. Takes its tables from there, and keeps them itself.
   static absl::StatusOr<std::unique_ptr<const FftLineStep>> Create(const FftLineTask& task, FftTransforms& transforms);
   virtual ~FftLineStep() = default;
 

@@ -27,8 +27,7 @@ int64_t LargestPrime(int64_t n) {
   return std::max(largest, n);
 }
 
-// The shortest length of at least `least`, which is 2^28 at most, whose factors are small and whose halves fill
-// vectors.
+// Returns the shortest length of at least `least`, at most 2^28, that has small factors and whose halves fill vectors.
 template <typename T>
 int64_t PaddedLength(int64_t least) {
   int64_t best = kMaxFactor * kMaxFactor;

@@ -22,7 +22,7 @@ class FftTasks {
   explicit FftTasks(ThreadPool* pool) : pool_(pool) {}
   // Calls part(begin, end, slot) for ranges that make up [0, count), of `least` at least.
   void For(int64_t count, int64_t least, absl::FunctionRef<void(int64_t, int64_t, int64_t)> part) const;
-  // How many slots there are on the threads of a pool.
+  // Returns the number of slots on the threads of a pool.
   static int64_t Slots() { return TaskSlots(kMostParts); }
 
  private:
@@ -41,14 +41,14 @@ FftNumber<T> operator*(FftNumber<T> a, FftNumber<T> b) {
   return {a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r};
 }
 
-// The two factors of a length that are nearest to each other, the smaller first, where the length can be transformed by
-// columns and rows of T: they fill vectors and fit caches, and no prime factor is large.
+// Returns the two factors of a length that are nearest to each other, the smaller first. Nothing if the length cannot
+// be transformed by columns and rows of T: they have to fill vectors and fit caches, and no prime factor may be large.
 template <typename T>
 std::optional<std::pair<int64_t, int64_t>> FftSplit(int64_t length);
 
-// What Bluestein's algorithm needs to write a transform of any length as a convolution: of `padded` elements, which
-// can be split. Up to some length it is tables; of longer lines it is made in scratch, which is counted and refused
-// like all memory of a run, by every run.
+// The data of Bluestein's algorithm, which writes a transform of any length as a convolution of `padded` elements; that
+// length can be split. For lines up to some length these are tables. For longer lines every run makes them in scratch,
+// which is counted and refused like all memory of a run.
 template <typename T>
 class FftChirp {
  public:
@@ -59,7 +59,7 @@ class FftChirp {
   int64_t padded() const { return padded_; }
   // exp(-πi j²/n)
   FftNumber<T> At(int64_t j) const { return chirp_.empty() ? Computed(j) : chirp_[static_cast<size_t>(j)]; }
-  // The transform of the conjugate over `padded`, divided by that; null where there are no tables.
+  // Returns the transform of the conjugate over `padded`, divided by that; null if there are no tables.
   const FftNumber<T>* filter() const { return filter_.empty() ? nullptr : filter_.data(); }
   // Makes it of that many elements. `scratch` is that of the split.
   void MakeFilter(const FftSplitTransform& split, FftNumber<T>* filter, char* scratch, const FftTasks& tasks) const;
@@ -83,8 +83,8 @@ class FftChirp {
 // A longer line, which cannot be split, has no tables.
 inline constexpr int64_t kMaxChirpTable = int64_t{1} << 22;
 
-// The complex transform of one line of numbers that lie together, of which the parts may be done on several threads.
-// Immutable and shared by threads.
+// The complex transform of one line of numbers that lie together; several threads may do parts of it. Immutable and
+// shared by threads.
 template <typename T>
 class FftLongTransform {
  public:

@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Nothing here is fused, so that a bin's bits do not depend on where a vector begins.
+// A vector of complex numbers. No operation is fused, so that a bin's bits do not depend on the start of a vector.
 template <class V>
 struct ComplexVector {
   V r, i;
@@ -28,7 +28,7 @@ HWY_INLINE ComplexVector<V> Product(ComplexVector<V> a, ComplexVector<V> b) {
   return {hn::Sub(hn::Mul(a.r, b.r), hn::Mul(a.i, b.i)), hn::Add(hn::Mul(a.r, b.i), hn::Mul(a.i, b.r))};
 }
 
-// As many numbers as a vector of doubles holds.
+// As many lanes as a vector of doubles has.
 template <typename T>
 using LanesTag = hn::Rebind<T, hn::ScalableTag<double>>;
 
@@ -39,7 +39,7 @@ HWY_INLINE ComplexVector<hn::Vec<D>> LoadNumbers(D d, const hn::TFromD<D>* from)
   return numbers;
 }
 
-// Those at `from` and before it.
+// Loads the numbers at `from` and before it, in reverse.
 template <class D>
 HWY_INLINE ComplexVector<hn::Vec<D>> LoadMirrored(D d, const hn::TFromD<D>* from) {
   const auto numbers = LoadNumbers(d, from - 2 * (hn::Lanes(d) - 1));
@@ -64,7 +64,7 @@ HWY_INLINE ComplexVector<hn::Vec<D>> RootsAt(D d, const FftRoots& roots, int64_t
   }
 }
 
-// What becomes of two numbers that mirror each other, by the root at the first.
+// Turns two numbers that mirror each other into bins, by the root at the first.
 struct ToBins {
   bool conjugate;
 

@@ -7,12 +7,12 @@
 
 namespace tensord::cpu {
 
-// Between the bins of a line of n real numbers and the transform z of the n/2 complex numbers that its even and odd
-// elements make: z's even part is the transform of the even elements, and bins k and n/2 - k are made of z at k and at
-// n/2 - k. `half` is n/2, `roots` are those of n. Numbers are pairs of T. For T float and double.
+// The way between the bins of a line of n real numbers and z, the transform of the n/2 complex numbers that its even
+// and odd elements make: z's even part is the transform of the even elements, and bins k and n/2 - k are made of z at k
+// and at n/2 - k. `half` is n/2, `roots` are those of n. Numbers are pairs of T. For T float and double.
 
-// Bins k and half - k for each k of [begin, end), where 0 < k and 2 k < half; conjugate ones where that is asked for.
-// In place of z, or elsewhere.
+// Makes bins k and half - k for each k of [begin, end), with 0 < k and 2 k < half, conjugated if asked for. In place of
+// z, or elsewhere.
 template <typename T>
 void BinsFromHalves(const T* z, int64_t half, const FftRoots& roots, int64_t begin, int64_t end, bool conjugate,
                     T* bins);

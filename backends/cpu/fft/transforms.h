@@ -13,7 +13,7 @@
 
 namespace tensord::cpu {
 
-// What the processor at hand runs, as far as Highway's targets allow it.
+// Returns the best lanes of this processor within the targets that Highway allows.
 const FftLanes& BestFftLanes();
 
 // Tables of transforms, shared by the kernels that use them, and kept for the next ones up to a number of bytes: the

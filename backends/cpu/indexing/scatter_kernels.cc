@@ -31,9 +31,9 @@ constexpr int64_t kWindowsAhead = 8;
 // Windows of which an element is taken before the next one: their places stay in the cache meanwhile.
 constexpr int64_t kPickedScatterWindows = 4096;
 
-// The result is cut into slabs along one axis of the operand. Whoever has a slab looks at every index vector, in index
-// order, and applies what falls into the slab. So each element takes its updates in index order, and its bits do not
-// depend on how many slabs there are.
+// The result is cut into slabs along one axis of the operand. The owner of a slab looks at every index vector, in index
+// order, and applies the updates that fall into the slab. So each element takes its updates in index order, and its
+// bits do not depend on the number of slabs.
 class ScatterKernel final : public Kernel {
  public:
   ScatterKernel(WindowPlan plan, const ConcreteType& operand, ScatterLoops loops)
@@ -86,7 +86,7 @@ class ScatterKernel final : public Kernel {
   }
 
  private:
-  // The axis along which threads part the result: best one that is a batch axis or lies whole in every window, because
+  // Chooses the axis along which threads part the result. Best is a batch axis, or one that lies whole in every window:
   // then nobody waits for the owner of an index that is named often.
   void ChooseSlabAxis(const Shape& operand) {
     const auto choose = [&](int64_t axis, bool balanced, int64_t least_size) {
@@ -123,7 +123,7 @@ class ScatterKernel final : public Kernel {
   int64_t NumSlabs(int threads) const {
     const int64_t bytes = plan_.num_windows() * plan_.window_elements() * element_bytes_;
     if (threads <= 1 || slab_axis_ < 0 || bytes < kSerialBytes) return 1;
-    // Where looking at an index costs little beside its window, more slabs even out indices that are named often.
+    // If looking at an index costs little beside its window, more slabs even out indices that are named often.
     const bool evens_out = !balanced_ && plan_.window_elements() >= 64;
     return std::min<int64_t>(max_slabs_, int64_t{threads} * (evens_out ? 2 : 1));
   }
@@ -134,7 +134,7 @@ class ScatterKernel final : public Kernel {
     char* result;
   };
 
-  // Where windows that fit start, in index order.
+  // The starts of the windows that fit, in index order.
   struct Places {
     const int64_t* into;
     const int64_t* from;
@@ -165,7 +165,7 @@ class ScatterKernel final : public Kernel {
     }
   }
 
-  // Of windows that are whole along the slabs' axis, what lies in [low, high).
+  // Picks the part in [low, high) of windows that are whole along the slabs' axis.
   void PickSlab(const Call& call, const Places& places, int64_t low, int64_t high) const {
     MergedWindow window = cut_window_;
     WindowAxis& cut = window[static_cast<size_t>(cut_)];
@@ -279,7 +279,7 @@ class ScatterKernel final : public Kernel {
   std::optional<ScatterRows> rows_;  // a way for large results
 };
 
-// Whether the order of updates shows in no bit.
+// Tells whether the order of updates changes no bit.
 bool OrderIsFree(ScatterCombiner combiner, DType dtype) {
   return combiner != ScatterCombiner::kSet && (kIntegers | kBoolOnly).Contains(dtype);
 }

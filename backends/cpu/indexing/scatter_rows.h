@@ -17,11 +17,11 @@ class ThreadPool;
 // order, for any number of threads. Immutable, so thread-safe; nothing fails or allocates after construction.
 class ScatterRows {
  public:
-  // None where windows are no rows that lie one after the other and make up the table, or a row is too short or long.
+  // Returns nothing if windows are not consecutive rows that make up the table, or a row is too short or too long.
   static std::optional<ScatterRows> Create(const WindowPlan& plan, int64_t operand_elements, int64_t element_bytes,
                                            const ScatterLoops& loops);
 
-  // In any of them.
+  // The arguments of a call in any of the blocks.
   struct Call {
     const void* indices;
     const char* operand;
@@ -40,7 +40,7 @@ class ScatterRows {
     uint32_t row;
   };
 
-  // By block of rows, within each by index order.
+  // Rows sorted by block, within each block by index order.
   struct Sorted {
     const Update* updates;
     const uint32_t* ends;  // by block

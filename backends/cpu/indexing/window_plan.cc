@@ -5,7 +5,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Marks a start as one that does not fit, whatever is added to it later.
+// Marks a start that does not fit, whatever is added to it later.
 constexpr int64_t kMisfit = std::numeric_limits<int64_t>::min() / 2;
 
 size_t Size(int64_t value) { return static_cast<size_t>(value); }

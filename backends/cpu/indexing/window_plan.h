@@ -23,8 +23,7 @@ struct WindowAxis {
 inline constexpr size_t kMaxWindowAxes = 64;
 
 using MergedWindow = absl::InlinedVector<WindowAxis, 6>;
-// The axes of a window with those merged that are one run in both tensors; the axis `apart` of the operand stays
-// itself.
+// Merges the axes of a window that are one run in both tensors; the axis `apart` of the operand stays itself.
 MergedWindow MergeWindowAxes(absl::Span<const WindowAxis> axes, int64_t apart = -1);
 
 // Calls f(offset in the operand, offset in the tensor of windows) for each element of a window, or of a box of axes.
@@ -51,9 +50,9 @@ void ForEachElement(absl::Span<const WindowAxis> axes, int64_t begin, int64_t en
   }
 }
 
-// Where the windows of a Gather or a Scatter lie, for tensors of known sizes: the axes of a window, and where each
-// window starts. Index vectors are numbered in a given order of the batch axes; batch axes that are one run are merged.
-// Immutable after construction, so thread-safe; only Locate reads indices. Nothing fails or allocates after
+// The places of the windows of a Gather or a Scatter, for tensors of known sizes: the axes of a window, and the start
+// of each window. Index vectors are numbered in a given order of the batch axes; batch axes that are one run are
+// merged. Immutable after construction, so thread-safe; only Locate reads indices. Nothing fails or allocates after
 // construction.
 class WindowPlan {
  public:
@@ -71,15 +70,16 @@ class WindowPlan {
   WindowPlan(const WindowAxes& axes, const Shape& operand, const ConcreteType& indices, const Shape& windows,
              absl::Span<const int64_t> batch_order, OutOfBounds out_of_bounds);
 
-  // Index vectors whose window has elements and may fit; 0 where there is nothing to do.
+  // Index vectors whose window has elements and may fit; 0 if there is nothing to do.
   int64_t num_windows() const { return num_windows_; }
   int64_t window_elements() const { return window_elements_; }
   // Axes of size other than 1, by their stride in the tensor of windows.
   absl::Span<const WindowAxis> window() const { return window_; }
-  // The step between the starts of successive windows in the tensor of windows; 0 where it is not one.
+  // The step between the starts of successive windows in the tensor of windows; 0 if it is not one.
   int64_t windows_step() const { return windows_step_; }
 
-  // Whether the start along an axis of the operand comes from an index vector, or from the place in the batch.
+  // Tells whether the start along an axis of the operand comes from an index vector, false if from the place in the
+  // batch.
   bool IsIndexed(int64_t operand_axis) const;
   bool IsBatching(int64_t operand_axis) const;
 
@@ -87,8 +87,8 @@ class WindowPlan {
   // starts are wanted as well, -1 for none.
   void Locate(const void* indices, int64_t first, int64_t count, int64_t along, Starts* starts) const;
 
-  // Whether window i starts at indices[i * index_step] * operand_step and at i * windows_step(), for indices from 0 to
-  // limit.
+  // Tells whether window i starts at indices[i * index_step] * operand_step and at i * windows_step(), for indices from
+  // 0 to limit.
   bool is_lookup() const { return is_lookup_; }
   DType index_dtype() const { return index_dtype_; }
   struct Lookup {

@@ -14,24 +14,24 @@ namespace tensord::cpu {
 
 class FftTransforms;
 
-// What a kernel of a family is made with, beside its instruction.
+// The context in which a family's kernel is made, beside its instruction.
 struct FamilyContext {
-  // What kernels of the families that are built in share with later ones. The backend keeps it, and each of its caches
-  // is bounded; a kernel shares ownership of what it uses, so what is dropped is never freed under it. A plugin has no
-  // part in that: what its kernels share it keeps itself.
+  // The state that kernels of built-in families share with later ones. The backend keeps it, and each of its caches is
+  // bounded. A kernel shares ownership of the entries it uses, so a dropped entry is never freed under it. A plugin's
+  // kernels keep their shared state themselves.
   FftTransforms* fft = nullptr;  // never null for a kernel's factory
-  // SegmentInstruction::num_readers; empty where that is not known.
+  // SegmentInstruction::num_readers; empty if not known.
   absl::Span<const int32_t> num_readers = {};
 
   // A result that nobody reads has its memory like others; what a kernel leaves there is its own business.
   bool reads_result(size_t i) const { return num_readers.empty() || num_readers[i] > 0; }
 };
 
-// As MakeKernel.
+// Makes a kernel as MakeKernel does.
 using MakeFamilyKernel = absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction& instruction,
                                                                  const FamilyContext& context);
 
-// How the CPU makes kernels of an op of a family.
+// The factory of kernels for an op of a family.
 struct FamilyKernel {
   absl::string_view op;  // OpDef::name
   MakeFamilyKernel* make;

@@ -17,19 +17,20 @@ class ThreadPool;
 inline constexpr int64_t kMaxWorkspaceBytes = int64_t{8} << 20;
 
 // The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element,
-// with no slack after the last element. A result never overlaps an operand, except that it may be one of the operands
-// that engine/exec/backend/overwrites.h names, of the same byte size.
+// with no slack after the last element. A result never overlaps an operand, with one exception: it may be an operand of
+// the same byte size that engine/exec/backend/overwrites.h names.
 struct KernelArgs {
   absl::Span<const void* const> operands;
   absl::Span<void* const> results;
   void* scratch;  // scratch_bytes(), aligned to 64; null where that is 0
   ThreadPool* pool;
-  // Where a kernel of a family says why it could not compute: its results are undefined then, and the run ends with
-  // this. Set from the thread that called Run. Never null for such a kernel; kernels of core ops do not fail.
+  // The place for the status of a family's kernel that could not compute: its results are undefined then, and the run
+  // ends with this status. Set from the thread that called Run. Never null for such a kernel; kernels of core ops do
+  // not fail.
   absl::Status* failure = nullptr;
   void* workspace = nullptr;  // workspace_bytes(), aligned to 64
-  // Of a fused kernel that was made for a part of its space: the index of the first point along each axis of its micro
-  // program, from which on its integers are counted; empty: 0. Its addresses are those of the part.
+  // The first point of a part, for a fused kernel made for a part of its space: its index along each axis of the micro
+  // program, from which integers are counted; empty: 0. Its addresses are those of the part.
   absl::Span<const int64_t> origin = {};
 };
 
@@ -45,11 +46,11 @@ class Kernel {
   // Memory for what lies in the caches while the kernel runs, such as panels of an operand: at most kMaxWorkspaceBytes,
   // however large the operands are. A session has one for all its kernels.
   virtual int64_t workspace_bytes() const { return 0; }
-  // In which of its ways it computes, for Explain; empty where there is only one.
+  // Names the way in which it computes, for Explain; empty if there is only one.
   virtual std::string Describe() const { return ""; }
 };
 
-// UNSUPPORTED_ON_DEVICE, naming what is missing, where the instruction cannot be run here.
+// Makes a kernel. UNSUPPORTED_ON_DEVICE, naming the missing feature, if the instruction cannot be run here.
 using MakeKernel = absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction& instruction);
 
 }  // namespace tensord::cpu

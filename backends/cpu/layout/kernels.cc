@@ -63,7 +63,7 @@ int64_t At(const std::vector<int64_t>& values, size_t i, int64_t if_empty) {
   return values.empty() ? if_empty : values[i];
 }
 
-// The axes of `shape` in the order of `permutation`, dense in the destination.
+// Returns the axes of `shape` in the order of `permutation`, dense in the destination.
 CopyAxes PermutedAxes(absl::Span<const int64_t> shape, absl::Span<const int64_t> permutation) {
   const Shape strides = ColumnMajorStrides(shape);
   CopyAxes axes;
@@ -136,7 +136,7 @@ std::unique_ptr<Kernel> MakeSlice(const BoundInstruction& instruction) {
   return MakeOneCopy(axes, SizeOf(operand.dtype), first);
 }
 
-// What is kept is a block that begins where the operand begins; how much of it the result's type says.
+// Keeps a block at the start of the operand; the result's type tells its size.
 std::unique_ptr<Kernel> MakeDynamicTruncate(const BoundInstruction& instruction) {
   const ConcreteType& operand = instruction.operands[0];
   const Shape& shape = instruction.results[0].shape;
@@ -184,8 +184,8 @@ std::unique_ptr<Kernel> MakeConcatenate(const BoundInstruction& instruction) {
   return MakeCopyKernel(std::move(steps));
 }
 
-// Where the elements of a padded axis come from: `count` operand elements from `first` on go to `place`, `place` +
-// step, …
+// The source of the elements of a padded axis: `count` operand elements from `first` on go to `place`, `place` + step,
+// …
 struct PaddedAxis {
   int64_t first = 0;
   int64_t count = 0;
@@ -241,8 +241,8 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
   if (!any || !only_edges) {
     steps.push_back(FillStep(1, shape, dst_strides, 0, element_bytes, whole_bytes));
   } else {
-    // The slabs below and above the operand along each axis, the last axis first; each leaves out what those before
-    // have filled.
+    // The slabs below and above the operand along each axis, the last axis first; each leaves out the parts that
+    // earlier ones have filled.
     Shape box(shape);
     int64_t first = 0;
     for (size_t i = shape.size(); i-- > 0;) {

@@ -6,7 +6,7 @@
 
 namespace tensord::cpu {
 
-// Runs a planned copy, spread over the pool where it is worth that.
+// Runs a planned copy, spread over the pool if that is worthwhile.
 inline void RunCopy(const StridedCopy& copy, const void* from, void* into, ThreadPool* pool) {
   if (copy.num_tasks() <= 1) {
     copy.Run(from, into);

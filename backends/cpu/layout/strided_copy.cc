@@ -37,7 +37,7 @@ CopyAxes Normalize(absl::Span<const CopyAxis> axes) {
   return merged;
 }
 
-// Takes a short run that stays in place as one wider element, which the transposes then move whole.
+// Takes a short run that stays in place as one wider element, so that the transposes move it whole.
 void WidenElement(CopyAxes& axes, int64_t& element_bytes) {
   while (element_bytes < 16 && !axes.empty() && axes[0].src_stride == 1 && axes[0].dst_stride == 1 &&
          axes[0].size % 2 == 0 && axes[0].size * element_bytes <= 64) {
@@ -178,7 +178,7 @@ std::vector<int64_t> GroupOffsets(const Group& group, int64_t CopyAxis::*stride)
   return offsets;
 }
 
-// log2 of the side of the squares that take most of a tile: the largest of which few elements are left over and that
+// Returns log2 of the side of the squares that take most of a tile: the largest side that leaves few elements over and
 // does not reach beyond a run.
 int SquareLog2Side(const Group& rows, const Group& columns, const std::array<CompositeTileFunction, 5>& functions) {
   const auto fits = [](const Group& group, int64_t side) {
@@ -223,8 +223,8 @@ bool StridedCopy::PlanTiles(const CopyAxes& axes, bool stream) {
     grew = extend(rows, &CopyAxis::dst_stride, kRowSide);
     grew = extend(columns, &CopyAxis::src_stride, kColumnSide) || grew;
   }
-  // Where the axes of both sides take turns, a tile of whole runs is scattered over memory: the axes between are taken
-  // in, until what the tile covers on either side of the copy is a few lines in sequence.
+  // If the axes of both sides alternate, a tile of whole runs is scattered over memory. Then the axes between are taken
+  // in, until the tile covers a few lines in sequence on either side of the copy.
   const auto interleave = [&](Group& group, int64_t CopyAxis::*stride) {
     CopyAxes covered = rows.axes;
     covered.insert(covered.end(), columns.axes.begin(), columns.axes.end());

@@ -33,8 +33,8 @@ class StridedCopy {
 
   // Copies nothing.
   StridedCopy() = default;
-  // element_bytes is 1, 2, 4, 8 or 16. whole_bytes: of what the destination is a part of, where that is more; something
-  // large is written past the cache.
+  // Plans a copy. element_bytes is 1, 2, 4, 8 or 16. whole_bytes is the size of the tensor that the destination is a
+  // part of, if larger: large tensors are written past the cache.
   StridedCopy(absl::Span<const CopyAxis> axes, int64_t element_bytes, int64_t whole_bytes = 0);
 
   int64_t num_tasks() const { return num_tasks_; }
@@ -80,7 +80,7 @@ class StridedCopy {
 
   CompositeTileFunction transpose_ = nullptr;  // …or tiles, streaming where the destination is aligned to a line
   CompositeTileFunction transpose_stream_ = nullptr;
-  // Offsets in elements of the places along a side of a tile; empty where they step by one.
+  // Offsets in elements of the places along a side of a tile; empty if they step by one.
   struct TileSide {
     std::vector<int64_t> src;
     std::vector<int64_t> dst;

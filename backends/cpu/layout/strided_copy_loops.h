@@ -46,8 +46,8 @@ struct StridedCopyLoops {
     CopyRowsFunction repeated;         // src_step is 0, dst_step one element
     CopyRowsFunction repeated_stream;  // the same past the cache
     TransposeTileFunction tile;
-    // By log2 of the side of the squares that are transposed in registers, null where that is too large; `stream` past
-    // the cache, where `dst` and all offsets into it are whole lines.
+    // Tile functions by log2 of the side of the squares that are transposed in registers, null for a side that is too
+    // large. `stream` writes past the cache; `dst` and all offsets into it are then whole lines.
     std::array<CompositeTileFunction, 5> composite;
     std::array<CompositeTileFunction, 5> composite_stream;
   };

@@ -23,9 +23,9 @@ constexpr int64_t kMaxMaskedBytes = int64_t{16} << 10;
 constexpr int64_t kMaxMaskedRowBytes = 128;
 constexpr int64_t kMinMaskBytes = 1024;
 
-// A tensor, seen as rows along the faster one of the matrix axes (with all axes before it, which are runs of elements
-// that share their fate), stacked along the slower one. In the slab at `index` of the slower axis the boundary lies at
-// clamp(index + offset, 0, rows' size) of the faster one, and what is on one side of it is kept.
+// A tensor, seen as rows along the faster one of the matrix axes, stacked along the slower one. All axes before the
+// faster one are runs of elements that share their fate. In the slab at `index` of the slower axis the boundary lies at
+// clamp(index + offset, 0, rows' size) of the faster one; elements on one side of it are kept.
 struct TriangleLayout {
   int64_t run_bytes = 0;  // of the elements that share their place in the matrix and lie together
   int64_t fast_size = 0;
@@ -66,7 +66,7 @@ TriangleLayout LayoutOf(const BoundInstruction& instruction) {
   return layout;
 }
 
-// Keeps and clears ranges of bytes of a tensor, as far as they lie in [begin, end); past the cache where that pays.
+// Keeps and clears ranges of bytes of a tensor, as far as they lie in [begin, end); writes past the cache if that pays.
 class RangeWriter {
  public:
   RangeWriter(const void* from, void* into, bool stream, int64_t begin, int64_t end)

@@ -5,7 +5,7 @@
 
 namespace tensord::cpu {
 
-// The kernel of Equilibrate, one matrix after the other. Sizes may be zero.
+// Returns the kernel of Equilibrate, one matrix after the other. Sizes may be zero.
 absl::StatusOr<std::unique_ptr<Kernel>> MakeEquilibrate(const BoundInstruction& instruction,
                                                         const FamilyContext& context);
 

@@ -179,7 +179,7 @@ class QrRoutine {
     if (blocked_.has_value()) return blocked_->Run(call.operand<T>(0), q, r, call.scratch, *call.pool);
     T *const tau = call.at<T>(tau_), *const work = call.at<T>(work_);
     const int64_t k = std::min(m_, n_);
-    // A fits into Q where that has columns enough, and else into R, which then has all rows.
+    // A fits into Q if that has enough columns, and else into R, which then has all rows.
     T* const packed = q_columns_ >= n_ ? q : r;
     std::copy_n(call.operand<T>(0), m_ * n_, packed);
     if (const int64_t info = lapack::Geqrf(m_, n_, packed, tau, work, work_size_); info != 0) return info;

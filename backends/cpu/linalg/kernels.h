@@ -6,7 +6,7 @@
 
 namespace tensord::cpu {
 
-// The kernels of the family linalg, of every op that is not a composition of others.
+// Returns the kernels of the family linalg, of every op that is not a composition of others.
 absl::Span<const FamilyKernel> LinalgKernels();
 
 }  // namespace tensord::cpu

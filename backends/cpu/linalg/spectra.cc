@@ -17,7 +17,7 @@
 namespace tensord::cpu {
 namespace {
 
-// What takes one large matrix apart on all threads.
+// The decomposition of one large matrix on all threads.
 template <typename T>
 using LargeEigh = std::conditional_t<lapack::kIsComplex<T>, ComplexEigh<lapack::Real<T>>, BlockedEigh<lapack::Real<T>>>;
 
@@ -36,7 +36,7 @@ absl::Status CheckWorkspace(const BoundInstruction& instruction) {
       absl::StrCat("LAPACK, which counts in 32 bits, has no workspace for matrices of ", shape[0], " x ", shape[1]));
 }
 
-// Singular values of any matrix by divide and conquer (gesdd), and by QR iterations (gesvd) where that fails.
+// Singular values of any matrix by divide and conquer (gesdd), and by QR iterations (gesvd) if that fails.
 template <typename T>
 class SvdRoutine {
  public:
@@ -83,7 +83,7 @@ class SvdRoutine {
   }
 
  private:
-  // What is scaled lies in the larger one of the matrices of vectors first.
+  // A scaled matrix lies first in the larger one of the matrices of vectors.
   template <typename Svd>
   int64_t RunLarge(const Svd& svd, const T* a, const lapack::SvdArguments<T>& arguments, const MatrixCall& call) const {
     const R scale = ScaleToOrdinary(LargestOf(a, m_ * n_));
@@ -178,7 +178,7 @@ class EighRoutine {
   }
 
  private:
-  // What is scaled lies where the vectors will.
+  // A scaled matrix lies in the place of the vectors.
   int64_t RunLarge(const T* a, const lapack::HermitianArguments<T>& arguments, const MatrixCall& call) const {
     const R scale = ScaleToOrdinary(LargestOfLower(a, n_));
     if (scale != 1) {

@@ -5,8 +5,8 @@
 
 namespace tensord::cpu {
 
-// The kernel of TriangularDeterminant, one matrix after the other: the same bits alone and in a batch. Sizes may be
-// zero.
+// Returns the kernel of TriangularDeterminant, one matrix after the other: the same bits alone and in a batch. Sizes
+// may be zero.
 absl::StatusOr<std::unique_ptr<Kernel>> MakeTriangularDeterminant(const BoundInstruction& instruction,
                                                                   const FamilyContext& context);
 

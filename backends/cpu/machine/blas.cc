@@ -13,13 +13,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-// What OpenBLAS runs itself before the process forks: ends its threads. In no header, and not in every build of it.
+// Ends OpenBLAS's threads, as OpenBLAS itself does before the process forks. In no header, and not in every build of
+// it.
 extern "C" int blas_thread_shutdown_() __attribute__((weak));
 
 namespace tensord::cpu {
 namespace {
 
-// Those of OpenBLAS 0.3's dynamic builds that know nothing of AVX2.
+// The cores of OpenBLAS 0.3's dynamic builds that know nothing of AVX2.
 constexpr absl::string_view kCoresWithoutAvx2[] = {"Katmai",     "Coppermine",   "Northwood", "Prescott",   "Banias",
                                                    "Atom",       "Core2",        "Penryn",    "Dunnington", "Nehalem",
                                                    "Opteron",    "Opteron_SSE3", "Barcelona", "Bobcat",     "Bulldozer",

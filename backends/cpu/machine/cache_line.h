@@ -6,7 +6,7 @@
 namespace tensord::cpu {
 
 inline constexpr int64_t kLineBytes = 64;
-// Of what is read from a place that was not read before: so much is asked for at once, the processor follows by itself.
+// The bytes to prefetch at once at the begin of a fresh range: the processor itself follows from there.
 inline constexpr int64_t kPrefetchedBytes = 512;
 
 // Asks for a run that is read later.

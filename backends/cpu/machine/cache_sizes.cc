@@ -17,7 +17,7 @@ std::string FirstWord(const std::string& path) {
   return word;
 }
 
-// "32768K" or "1M"; 0 where it is no size.
+// "32768K" or "1M"; 0 if it is no size.
 int64_t ParseBytes(absl::string_view text) {
   int64_t unit = 1;
   if (!text.empty() && (text.back() == 'K' || text.back() == 'M')) {

@@ -14,11 +14,11 @@ struct CacheSizes {
   int64_t last_level = int64_t{32} << 20;
 };
 
-// Reads a folder in the form of /sys/devices/system/cpu/cpu0/cache. What cannot be read is left as it is by default.
+// Reads a folder in the form of /sys/devices/system/cpu/cpu0/cache. Sizes that cannot be read keep their defaults.
 CacheSizes ReadCacheSizes(absl::string_view folder);
 
-// Of this machine, read once. (sysconf is no source: glibc multiplies the last level by the threads that it believes
-// to share it, which under a hypervisor came to ten times its size.)
+// Returns the sizes of this machine, read once. (sysconf is no source: glibc multiplies the last level by the threads
+// that it believes to share it, which under a hypervisor came to ten times its size.)
 const CacheSizes& MachineCacheSizes();
 
 }  // namespace tensord::cpu

@@ -35,7 +35,7 @@ int64_t MachineTargets() {
   return targets;
 }
 
-// Of a set that UseCpuIsa may have left out, though Highway's target is there.
+// False if UseCpuIsa has left BF16 out, though Highway's target is there.
 std::atomic<bool> is_bf16_in_use{true};
 
 bool MachineHas(const Known& known) {

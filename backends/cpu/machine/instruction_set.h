@@ -20,22 +20,22 @@ enum class CpuIsa : uint8_t {
 };
 absl::string_view Name(CpuIsa isa);
 
-// Those that this processor has, the baseline first, whatever UseCpuIsa said.
+// Returns the sets that this processor has, the baseline first, whatever UseCpuIsa said.
 std::vector<CpuIsa> MachineCpuIsas();
 
-// Whether `name` is "auto" or one of the instruction sets that a processor has; INVALID_ARGUMENT, which names those,
-// where not.
+// Checks that `name` is "auto" or one of the instruction sets that a processor has; INVALID_ARGUMENT, which names them,
+// if not.
 absl::Status CheckCpuIsa(absl::string_view name, absl::Span<const CpuIsa> available = MachineCpuIsas());
 
 // Keeps all kernels of the process to one instruction set and those before it, as if the processor had no others:
-// vector loops, machine code that is made for fused kernels, products of matrices, Fourier transforms. "auto": to those
-// that it has. OpenBLAS chose when it was loaded (blas_core.h). Fails as CheckCpuIsa does and changes nothing then.
+// vector loops, machine code for fused kernels, products of matrices, Fourier transforms. "auto": all sets that the
+// processor has. OpenBLAS chose when it was loaded (blas_core.h). Fails as CheckCpuIsa does, and then changes nothing.
 //
-// Thread-safe, but kernels that were prepared before run on partly as they were: where no program is compiled or run
-// meanwhile, and is not run afterwards either, everything is bound.
+// Thread-safe, but kernels prepared before run on partly as they were. All kernels are bound if no program is compiled
+// or run meanwhile, and no older program is run afterwards.
 absl::Status UseCpuIsa(absl::string_view name);
 
-// The best that kernels may use now.
+// Returns the best that kernels may use now.
 CpuIsa CpuIsaInUse();
 
 }  // namespace tensord

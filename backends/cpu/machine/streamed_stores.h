@@ -9,9 +9,9 @@ namespace tensord::cpu {
 // the last-level cache, but 64 MiB at most. Constant while the process lives.
 int64_t StreamedResultBytes();
 
-// What a kernel reads and writes in all about fits the last-level cache. Then its results are streamed by one thread
-// alone: several share the way to memory, which takes no more stores of two than of one where their cores share it,
-// and the cache keeps most of what they store.
+// Tells whether the bytes that a kernel reads and writes about fit the last-level cache. Then one thread alone streams
+// its results. Two cores that share the way to memory store no faster than one, and the cache keeps most of what
+// several threads store.
 bool FitsLastCache(int64_t touched_bytes);
 
 // memcpy whose stores bypass the cache. A thread's streamed stores are visible to others after FlushStreamed.

@@ -11,7 +11,8 @@
 
 namespace tensord::cpu {
 
-// How many parts of a kernel's memory are worth having for tasks that each need one: as many as may run at a time.
+// Returns the number of parts of a kernel's memory worth having for tasks that each need one: as many as may run at a
+// time.
 inline int64_t TaskSlots(int64_t tasks) { return std::min(tasks, std::clamp<int64_t>(MachineCores(), 2, 64)); }
 
 // Calls task(index, slot) for each index below `tasks`: no two at a time have the same slot below `slots`, and a thread

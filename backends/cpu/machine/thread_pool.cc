@@ -24,16 +24,16 @@ constexpr uint64_t kCallers = kOneJob - 1;
 constexpr uint64_t kFromBack = uint64_t{1} << 32;
 constexpr int64_t kMostWithEnds = int64_t{1} << 30;  // tasks: both counts fit one word
 constexpr auto kSpin = std::chrono::microseconds(50);
-// What is left of a job for which a parked worker is woken: it comes some 20 µs later.
+// The work left of a job for which a parked worker is woken: it comes some 20 µs later.
 constexpr auto kWorthWaking = std::chrono::microseconds(40);
-// Between two times that one job wakes workers: those that it woke may have had to leave again.
+// The time between two wakings by one job: workers that it woke may have had to leave again.
 constexpr auto kWakeAgain = std::chrono::microseconds(100);
 // Pauses between two looks at the clock: about a microsecond.
 constexpr int kPausesPerLook = 32;
 
 // Set while this thread runs tasks of any pool: what it then asks for, it gets serially.
 thread_local bool t_inside_job = false;
-// Of this thread.
+// The series of this thread.
 thread_local ThreadPool::Series* t_series = nullptr;
 
 // While it exists this thread runs tasks.
@@ -53,13 +53,13 @@ inline void Pause() {
 #endif
 }
 
-// Whether this thread's work is to be left, by what is known already.
+// Tells whether this thread's work is known to be unwanted.
 bool IsStopped() {
   const StopSignal* const stop = StopSignal::Current();
   return stop != nullptr && stop->is_set();
 }
 
-// Lets the thread run that this one spins for, if that waits for this very processor.
+// Yields to the thread for which this one spins, if it waits for this very processor.
 void YieldIfOn(int processor) {
   if (sched_getcpu() == processor) sched_yield();
 }
@@ -102,7 +102,7 @@ bool ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn,
     return !IsStopped();
   }
   Series* const series = t_series != nullptr && t_series->pool_ == this ? t_series : nullptr;
-  // Before its job can be entered, so that no worker does for whom there is no room.
+  // Counts the caller before its job can be entered, so that no worker takes the caller's place.
   if (series == nullptr || !std::exchange(series->has_begun_, true)) state_.fetch_add(1);
   const absl::Cleanup leave = [&] {
     if (series == nullptr) state_.fetch_sub(1);
@@ -324,7 +324,7 @@ void ThreadPool::WorkerLoop(int worker) {
       pauses = 0;
       continue;
     }
-    // Where callers need all processors a worker that spins would take one from them.
+    // If callers need all processors, a spinning worker would take one from them.
     if (has_room && ++pauses < kPausesPerLook) {
       Pause();
       continue;

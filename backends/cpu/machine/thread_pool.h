@@ -18,35 +18,34 @@
 
 namespace tensord::cpu {
 
-// What is known of a job's tasks before they have run.
+// The cost of a job's tasks, as known before they run.
 enum class TaskCost {
   kUnknown,
-  // About 10 µs at most, one as long as the other: parked workers are woken only for many of them, and take them from
-  // the back, so that from run to run a thread finds what it wrote in its own cache.
+  // About 10 µs at most, all about as long: parked workers are woken only for many of them. Workers take tasks from the
+  // back, so that from run to run a thread finds the data it wrote in its own cache.
   kShort,
 };
 
 // Fork-join pool of the CPU backend; one serves the whole process. It owns its worker threads and joins them in the
-// destructor, which must not run while a call is in progress. Thread-safe. Calls cannot fail;
-// a system that refuses a thread while the pool is made ends the process.
+// destructor, which must not run while a call is in progress. Thread-safe. Calls cannot fail; a system that refuses a
+// thread while the pool is made ends the process.
 //
-// The caller takes part in its own job. Several callers have a job each, up to kMaxJobs; callers and workers that are
-// at work are never more than threads(), so a worker leaves its job between two tasks when another caller comes. Nobody
-// waits for anybody's job but the own: a task that calls the pool again, and a caller that finds no room, run their
-// tasks themselves, so nesting cannot deadlock. Which thread runs a task is unspecified; callers that want the same
-// bits for any number of threads cut their work by sizes alone, never by threads().
+// The caller takes part in its own job. Several callers have a job each, up to kMaxJobs. Callers and workers at work
+// are never more than threads(), so a worker leaves its job between two tasks when another caller comes. Nobody waits
+// for anybody else's job: a task that calls the pool again, and a caller that finds no room, run their tasks
+// themselves, so nesting cannot deadlock. Any thread may run a task. Callers that want the same bits for any number of
+// threads cut their work by sizes alone, never by threads().
 //
-// Workers spin for some 50 µs after a job, because waking a parked thread costs its waker several microseconds and lets
-// the job wait for longer, and then park. Whoever wakes wakes two, which wake others. A worker is kept off the
-// processor of who wakes it: schedulers that save energy put both onto one, where the woken waits until the other is
-// through.
+// Workers spin for some 50 µs after a job and then park, because waking a parked thread costs its waker several
+// microseconds and delays the job. A waker wakes two workers, which wake others. A worker is kept off the processor of
+// its waker: schedulers that save energy put both onto one, where the woken worker waits until its waker is through.
 class ThreadPool {
  public:
   static constexpr size_t kMaxJobs = 8;
 
-  // Around jobs that one thread asks for one after the other: from the first of them on the thread counts as at work
-  // between them as well, so that no worker takes its processor for those moments. It belongs to the thread that made
-  // it, which has one at a time, and must not outlive the pool.
+  // The span of several jobs that one thread asks for one after the other. From the first job on the thread counts as
+  // at work between them as well, so that no worker takes its processor for those moments. A series belongs to the
+  // thread that made it, which has one at a time, and must not outlive the pool.
   class Series {
    public:
     explicit Series(ThreadPool* pool);
@@ -67,15 +66,15 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // How many threads a job may run on, the caller included.
+  // Returns the number of threads that a job may run on, the caller included.
   int threads() const { return threads_; }
 
-  // Calls fn(0) … fn(tasks - 1), each once, in any order and on any thread, and returns when all have returned. What
-  // they wrote is then visible to the caller. Does not allocate. A task worth less than about 1 µs is not worth
-  // spreading. False where the caller's work is to be left (engine/base/stop_signal.h): then some were not called, or
-  // left early, and nothing that they write may be relied on. The signal goes with the tasks. What a task throws,
-  // because memory ran out, leaves as many of the others uncalled, and is thrown here once all have returned: the first
-  // one.
+  // Calls fn(0) … fn(tasks - 1), each once, in any order and on any thread, and returns when all have returned. The
+  // caller then sees everything that they wrote. Does not allocate. A task worth less than about 1 µs is not worth
+  // spreading. Returns false if the caller's work is no longer wanted (engine/base/stop_signal.h): then some tasks were
+  // not called, or left early, and nothing that they write may be relied on. The signal goes with the tasks. An
+  // exception of a task, because memory ran out, leaves as many of the others uncalled as a stop does, and is thrown
+  // here once all have returned: the first one.
   bool ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn, TaskCost cost = TaskCost::kUnknown);
 
   // The same over the half-open ranges [0, block), [block, 2 * block), … of [0, size). `block` must be positive.
@@ -83,7 +82,7 @@ class ThreadPool {
                          TaskCost cost = TaskCost::kUnknown);
 
  private:
-  // What threads meet on has a cache line of its own.
+  // The meeting point of threads, in a cache line of its own.
   struct alignas(64) Job {
     // Written by the caller that has taken the job, while the gate is shut.
     const absl::FunctionRef<void(int64_t)>* fn = nullptr;
@@ -92,7 +91,7 @@ class ThreadPool {
     StopSignal* stop = nullptr;
     alignas(64) std::atomic<bool> taken{false};
     bool has_ends = false;  // the caller takes tasks from the front, workers from the back
-    // So many tasks are taken from the front, and, times kFromBack, from the back.
+    // Counts the tasks taken from the front, and, times kFromBack, from the back.
     alignas(64) std::atomic<uint64_t> taken_tasks{0};
     // kOpen while the job may be entered, plus the number of workers inside.
     alignas(64) std::atomic<uint32_t> gate{0};
@@ -112,14 +111,14 @@ class ThreadPool {
     std::atomic<int> avoided{-1};  // the processor that it may not run on
   };
 
-  // Null where all are taken.
+  // Returns null if all are taken.
   Job* TakeJob();
-  // The next task of a job, less than 0 where there is none.
+  // Returns the next task of a job, less than 0 if there is none.
   static int64_t TakeTask(Job* job, bool from_back);
   static int64_t NumLeft(const Job& job);
   // Keeps what it throws.
   static void RunTask(Job* job, int64_t task);
-  // What the tasks threw; null where they did not.
+  // Returns the tasks' exception; null if there was none.
   std::exception_ptr Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost);
   void RunAsCaller(Job* job, TaskCost cost);
   void RunAsWorker(Job* job, int worker);
@@ -130,7 +129,8 @@ class ThreadPool {
   void TakePart(int worker);
   // Returns when somebody wakes it, or when there is work that `seen` does not show.
   void Park(int worker, uint64_t seen);
-  // Workers that may be at work beside the callers that are in `state`: those with the first indices.
+  // Returns the number of workers that may be at work beside the callers in `state`: the workers with the first
+  // indices.
   int64_t RoomIn(uint64_t state) const;
   bool HasParked() const { return parked_.load(std::memory_order_relaxed) > 0; }
   void WakeTwo();

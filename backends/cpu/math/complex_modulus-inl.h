@@ -1,6 +1,6 @@
-// The moduli of complex numbers that lie as pairs of reals: the root of the sum of squares, scaled by a power of two
-// where that could leave the format or its subnormal numbers would count. Below 1.5 ulp; an infinite part makes it
-// infinite, whatever the other is.
+// The moduli of complex numbers that lie as pairs of reals: the root of the sum of squares, scaled by a power of two if
+// the sum could leave the format or subnormal numbers would count. Below 1.5 ulp. If one part is infinite, so is the
+// modulus, whatever the other part is.
 #if defined(TENSORD_BACKENDS_CPU_MATH_COMPLEX_MODULUS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_MATH_COMPLEX_MODULUS_INL_H_
 #undef TENSORD_BACKENDS_CPU_MATH_COMPLEX_MODULUS_INL_H_

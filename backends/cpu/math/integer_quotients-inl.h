@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The upper halves of products of unsigned numbers.
+// Returns the upper halves of products of unsigned numbers.
 template <class D>
 HWY_INLINE hn::Vec<D> UpperProduct(D d, hn::Vec<D> a, hn::Vec<D> b) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
@@ -42,7 +42,7 @@ HWY_INLINE hn::Vec<D> UpperProduct(D d, hn::Vec<D> a, hn::Vec<D> b) {
   }
 }
 
-// Calls compute(x, quotient) for vectors of numbers, which gives what is stored.
+// Calls compute(x, quotient) for vectors of numbers, and stores its results.
 template <typename T, typename Compute>
 HWY_INLINE void ForQuotients(const T* x, T divisor, T* y, int64_t n, const Compute& compute) {
   const IntegerReciprocal<T> reciprocal(divisor);

@@ -7,8 +7,8 @@
 
 namespace tensord::cpu {
 
-// What |x| is multiplied with, of which the upper half is shifted right, to become |x| / |divisor| rounded down for
-// every x, after Granlund and Montgomery. The divisor is neither 0 nor 1 nor -1.
+// The multiplier and the shift that divide: the upper half of |x| times the multiplier, shifted right, is |x| /
+// |divisor| rounded down for every x, after Granlund and Montgomery. The divisor is neither 0 nor 1 nor -1.
 template <typename T>
 struct IntegerReciprocal {
   using Unsigned = std::make_unsigned_t<T>;

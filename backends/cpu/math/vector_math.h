@@ -45,7 +45,7 @@ struct VectorMath {
   Binary remainder;  // exact, with the sign of a
 };
 
-// Those of the best instruction set of this machine. The tables live for ever.
+// Return the tables of this machine's best instruction set. The tables live for ever.
 const VectorMath<float>& VectorMathF32();
 const VectorMath<double>& VectorMathF64();
 

@@ -1,4 +1,4 @@
-// What the vector math functions share: the layout of a float, polynomials, powers of two.
+// Parts that the vector math functions share: the layout of a float, polynomials, powers of two.
 #if defined(TENSORD_BACKENDS_CPU_MATH_VECTOR_MATH_BASE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_MATH_VECTOR_MATH_BASE_INL_H_
 #undef TENSORD_BACKENDS_CPU_MATH_VECTOR_MATH_BASE_INL_H_
@@ -47,7 +47,7 @@ HWY_INLINE V EvaluatePoly(D d, V x, const hn::TFromD<D> (&coefficients)[kCount])
   return y;
 }
 
-// To nearest even, for |x| below 2^22 (float) or 2^51 (double).
+// Rounds to nearest even, for |x| below 2^22 (float) or 2^51 (double).
 template <class D, class V>
 HWY_INLINE V RoundToInteger(D d, V x) {
   const V rounder = hn::Set(d, FloatLayout<hn::TFromD<D>>::kRounder);

@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 #undef TENSORD_HAS_CALLS
-// Where vectors are passed in registers whatever the rest of the program is compiled for.
+// Set if vectors are passed in registers whatever the rest of the program is compiled for.
 #if HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_AVX2) && !TENSORD_SLEEF_IS_OUT_OF_REACH
 #define TENSORD_HAS_CALLS 1
 #else

@@ -29,11 +29,11 @@ struct VectorMathCalls {
   const ExpNumbers<float>* exp_f32 = nullptr;  // where exp is computed like that
   const ExpNumbers<double>* exp_f64 = nullptr;
 
-  // Null where there is none.
+  // Returns null if there is none.
   const void* Find(CoreOp op, DType dtype) const;
 };
 
-// Those of the best instruction set of this machine. The table lives for ever.
+// Returns the calls of this machine's best instruction set. The table lives for ever.
 const VectorMathCalls& GetVectorMathCalls();
 
 }  // namespace tensord::cpu

@@ -114,7 +114,7 @@ struct ExpByTable {
   V expm1_r;
   hn::Vec<hn::RebindToUnsigned<D>> index;
 
-  // What power lacks of 2^(k/16) e^r.
+  // Returns the error of power as an approximation of 2^(k/16) e^r.
   HWY_INLINE V Rest() const { return hn::MulAdd(power, expm1_r, Lookup(Exp2Table<hn::TFromD<D>>::kRest, index)); }
 };
 
@@ -262,7 +262,7 @@ template <class D, class V>
 HWY_INLINE V Logistic(D d, V x) {
   using C = ExpConstants<hn::TFromD<D>>;
   const V one = hn::Set(d, 1);
-  // Of e^-|x|, so that neither end overflows and small results stay exact.
+  // Works on e^-|x|, so that neither end overflows and small results stay exact.
   const V e = ExpOfClamped<true>(d, hn::Max(hn::Set(d, C::kUnderflow), hn::Neg(hn::Abs(x))));
   const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
   const V y = hn::Div(numerator, hn::Add(one, e));

@@ -64,7 +64,7 @@ HWY_INLINE V Cosh(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(half, hn::Div(hn::Set(d, T(0.25)), half)));
 }
 
-// log(1 + t) where x is small, and log(2x) where it is large.
+// Returns log(1 + t) for small x, and log(2x) for large x.
 template <class D, class V>
 HWY_INLINE V Log1pOrLogOfTwice(D d, V t, V x) {
   using C = HyperbolicConstants<hn::TFromD<D>>;

@@ -94,7 +94,7 @@ HWY_INLINE V AssembleLog(D d, LogReduction<V> x, V extra) {
 template <typename T>
 struct LogTable;
 
-// Of each sixteenth of [1, 2) a reciprocal r of its middle, 1 and 1/2 at its ends, and -log r. Those in between are
+// For each sixteenth of [1, 2): a reciprocal r of its middle, 1 and 1/2 at the ends, and -log r. Those in between are
 // chosen so that -log r, or its distance from ln 2 in the upper half, is nearly a number of the format.
 template <>
 struct LogTable<float> {

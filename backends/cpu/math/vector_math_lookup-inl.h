@@ -1,5 +1,5 @@
-// What AVX-512 has for functions of the exponent and the mantissa: both in an instruction each, and tables of sixteen
-// entries that live in registers. Included where TENSORD_HAVE_LOOKUP is 1; the functions take 512-bit vectors only.
+// AVX-512's means for functions of the exponent and the mantissa: each takes one instruction, and tables of sixteen
+// entries live in registers. Included if TENSORD_HAVE_LOOKUP is 1; the functions take 512-bit vectors only.
 #if defined(TENSORD_BACKENDS_CPU_MATH_VECTOR_MATH_LOOKUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_MATH_VECTOR_MATH_LOOKUP_INL_H_
 #undef TENSORD_BACKENDS_CPU_MATH_VECTOR_MATH_LOOKUP_INL_H_
@@ -42,7 +42,7 @@ HWY_INLINE F64x8 Lookup(const double (&table)[16], hn::Vec512<uint64_t> index) {
   return F64x8{_mm512_permutex2var_pd(_mm512_load_pd(table), index.raw, _mm512_load_pd(table + 8))};
 }
 
-// Where the sign bit is set.
+// Returns the lanes with the sign bit set.
 HWY_INLINE hn::Mask512<float> SignMask(F32x16 x) {
   return hn::Mask512<float>{_mm512_movepi32_mask(_mm512_castps_si512(x.raw))};
 }
@@ -50,7 +50,7 @@ HWY_INLINE hn::Mask512<double> SignMask(F64x8 x) {
   return hn::Mask512<double>{_mm512_movepi64_mask(_mm512_castpd_si512(x.raw))};
 }
 
-// y, but -inf where x is 0, NaN where it is negative or NaN, x where it is inf.
+// Returns y, but -inf if x is 0, NaN if it is negative or NaN, x if it is inf.
 HWY_INLINE F32x16 FixLog(F32x16 y, F32x16 x) {
   return F32x16{_mm512_fixupimm_ps(y.raw, x.raw, _mm512_set1_epi32(0x03530422), 0)};
 }

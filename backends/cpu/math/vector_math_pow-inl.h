@@ -60,8 +60,8 @@ HWY_INLINE V Exp2OfTwoParts(D d, TwoParts<V> t) {
   return ScaleByPowerOf2(d, hn::Add(power, rest), n);  // rounds n down
 }
 
-// The right results from those of positive x: power where it is trusted, and otherwise what Annex F says, where the
-// result overflows and underflows too.
+// Makes the results for any x from those for positive x: power in the trusted lanes, and otherwise the results of Annex
+// F, also if they overflow or underflow.
 template <class D, class V, class M>
 HWY_NOINLINE V PowOfAnyBase(D d, V x, V y, V power, M trusted) {
   using T = hn::TFromD<D>;
@@ -98,7 +98,7 @@ HWY_INLINE V Log2(D d, V x) {
   return FixLog(hn::Add(log.high, log.low), x);
 }
 
-// Of powers of ten, themselves rounded, it is whole.
+// Returns the decimal logarithm: a whole number for powers of ten, also if they are rounded themselves.
 template <class D, class V>
 HWY_INLINE V Log10(D d, V x) {
   const TwoParts<V> log = LogInTwoParts<Log10Table<hn::TFromD<D>>>(d, x);
@@ -117,8 +117,8 @@ HWY_INLINE V Log10(D d, V x) {
   return Log10BySleef(d, x);
 }
 
-// SLEEF's pow of doubles gives infinity a little before the largest number; there the result is the square of a root.
-// Of signalling NaNs it makes NaN where others are no matter.
+// Corrects SLEEF's pow of doubles. It gives infinity a little before the largest number; there the result is the square
+// of a root. It makes NaN of signalling NaNs for which other NaNs do not matter.
 template <class D, class V>
 HWY_INLINE V PowOfAnyExponent(D d, V x, V y) {
   const V zero = hn::Zero(d), one = hn::Set(d, 1);
@@ -132,7 +132,7 @@ HWY_INLINE V PowOfAnyExponent(D d, V x, V y) {
 
 #endif  // TENSORD_HAVE_LOOKUP
 
-// To the bit x and x*x where y is 1 and 2, which is how simplify_algebra writes them.
+// Returns x and x*x to the bit if y is 1 and 2: simplify_algebra rewrites such powers so.
 template <class D, class V>
 HWY_INLINE V Pow(D d, V x, V y) {
   const V power = PowOfAnyExponent(d, x, y);

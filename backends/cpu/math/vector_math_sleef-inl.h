@@ -18,8 +18,8 @@
 #undef TENSORD_SLEEF_IS_OUT_OF_REACH
 #undef TENSORD_SLEEF_V32
 #undef TENSORD_SLEEF_V64
-// clang passes vectors that are wider than the whole file's instruction set through memory, whatever a function's own
-// target is, and SLEEF expects them in registers.
+// clang passes vectors wider than the whole file's instruction set through memory, whatever a function's own target is;
+// SLEEF expects them in registers.
 #if HWY_COMPILER_CLANG && HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(__AVX2__)
 #define TENSORD_SLEEF_IS_OUT_OF_REACH 1
 #else

@@ -15,16 +15,16 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
 namespace HWY_NAMESPACE {
 
-// Of each sixteenth of [1, 2) a reciprocal r, a multiple of 1/32, so that f = m r - 1 is exact; -0.0375 < f <= 1/16.
+// For each sixteenth of [1, 2) a reciprocal r, a multiple of 1/32, so that f = m r - 1 is exact; -0.0375 < f <= 1/16.
 template <typename T>
 struct SixteenthReciprocals {
   HWY_ALIGN static constexpr T kOf[16] = {1,       0.90625, 0.875,   0.8125,  0.78125, 0.75,    0.71875, 0.6875,
                                           0.65625, 0.625,   0.59375, 0.59375, 0.5625,  0.53125, 0.53125, 0.5};
 };
 
-// Of the logarithm to a base: -log r in kHigh and kLow and log 2 in kOfTwo and kOfTwoRest, the first parts so short
-// that they are added to an exponent's exactly. log(1 + f) is f (S - S f/2 + R + f kPoly(f)), where S is kSlope and R
-// is kSlopeRest.
+// Constants of the logarithm to a base: -log r in kHigh and kLow, log 2 in kOfTwo and kOfTwoRest. The first parts are
+// so short that they are added to an exponent's part exactly. log(1 + f) is f (S - S f/2 + R + f kPoly(f)); S is kSlope
+// and R is kSlopeRest.
 template <typename T>
 struct Log2Table;
 template <typename T>
@@ -195,7 +195,7 @@ struct TwoParts {
   V low;
 };
 
-// Of positive numbers; of 0 and inf anything that is not finite.
+// Takes positive numbers; for 0 and inf the result is anything that is not finite.
 template <class C, class D, class V>
 HWY_INLINE TwoParts<V> LogInTwoParts(D d, V x) {
   using T = hn::TFromD<D>;
@@ -208,7 +208,7 @@ HWY_INLINE TwoParts<V> LogInTwoParts(D d, V x) {
   const V slope = hn::MulAdd(second, f, first);
   const V lost_slope = hn::MulAdd(second, f, hn::Sub(first, slope));
   const V rest = hn::MulAdd(f, EvaluatePoly(d, f, C::kPoly), hn::Add(lost_slope, hn::Set(d, C::kSlopeRest)));
-  // What the exponent and the table contribute is 0, or more than half of all.
+  // The part of the exponent and the table is 0, or more than half of all.
   const V exponent = ExponentOf(x);
   const V coarse = hn::MulAdd(exponent, hn::Set(d, C::kOfTwo), Lookup(C::kHigh, index));
   V low = Lookup(C::kLow, index);

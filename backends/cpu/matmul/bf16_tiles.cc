@@ -18,7 +18,7 @@ namespace tensord::cpu {
 
 #if HWY_ARCH_X86
 
-// Highway has no target of its own for these processors that leaves out the rest of what they have.
+// Highway has no target of its own for processors with just these features.
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
 
 namespace {
@@ -41,7 +41,7 @@ __m512i OrderedMagnitudes(__m512i pairs) {
   return _mm512_sub_epi16(_mm512_and_si512(pairs, _mm512_set1_epi16(0x7FFF)), _mm512_set1_epi16(1));
 }
 
-// The biased exponent of the smallest magnitude in `count` pairs that is not zero; 0 where it is subnormal.
+// Returns the biased exponent of the smallest magnitude in `count` pairs that is not zero; 0 if it is subnormal.
 int LeastExponent(const uint32_t* pairs, int64_t count) {
   __m512i least[kExponentVectors];
   for (__m512i& part : least) part = _mm512_set1_epi16(-1);
@@ -229,7 +229,7 @@ void PackBf16Pairs(const GemmTiles& tiles, const PanelPiece& piece, void* panels
   PanelPiece joined = piece;
   joined.from = part;
   joined.offsets = offsets;
-  // What is read after this piece is most often as many lines beside it.
+  // The next piece most often is as many lines beside this one.
   const int64_t to_next = piece.lines > 1 ? piece.lines * (piece.offsets[1] - piece.offsets[0]) : 0;
   for (int64_t pair = 0; pair < all; pair += joined.terms) {
     joined.terms = std::min(most, all - pair);

@@ -5,10 +5,11 @@
 
 namespace tensord::cpu {
 
-// Tiles of products of BF16 matrices by the processor's own instruction for these, summed in F32. An element of a panel
-// is a pair of terms, and TiledBlock counts pairs: of 32 bits each, the first term in the lower half. Both operands are
-// packed. That instruction takes subnormal numbers for zeros: panels whose products could be as small are multiplied
-// as F32, so that none are lost. No rows where the processor does not have it, or may not use it (instruction_set.h).
+// Returns tiles of products of BF16 matrices by the processor's own instruction for them, summed in F32. An element of
+// a panel is a pair of terms, and TiledBlock counts pairs: 32 bits each, the first term in the lower half. Both
+// operands are packed. The instruction takes subnormal numbers for zeros: panels with products as small are multiplied
+// as F32, so that none are lost. Returns no rows if the processor does not have it, or may not use it
+// (instruction_set.h).
 GemmTiles GetBf16Tiles();
 
 // Packs a piece of a BF16 matrix into such panels; terms and steps of the piece count its own elements, as of

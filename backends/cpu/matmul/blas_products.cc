@@ -73,7 +73,7 @@ void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, 
   const blasint incx = static_cast<blasint>(x_step);
   const blasint incy = static_cast<blasint>(y_step);
   const int64_t bytes = SizeOf(dtype);
-  // Some versions scale what is in y by beta = 0, which keeps a NaN.
+  // Some versions scale the old y by beta = 0, which keeps a NaN.
   for (int64_t i = 0; i < m && !accumulates; ++i)
     std::memset(static_cast<char*>(y) + i * y_step * bytes, 0, static_cast<size_t>(bytes));
   switch (dtype) {

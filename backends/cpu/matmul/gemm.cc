@@ -43,7 +43,7 @@ bool IsTiny(DType dtype, const MatrixProduct& p) {
   return p.n <= kMaxTinyColumns || (!kIntegral.Contains(dtype) && p.k > 1 && p.m > 1 && p.m * p.k <= kMostLeftElements);
 }
 
-// Whether BLAS can be told of the matrix, which must not lie over itself.
+// Tells whether BLAS can take the matrix, which must not overlap itself.
 bool HasUnitStride(int64_t rows, int64_t columns, MatrixStrides strides) {
   return rows <= 1 || columns <= 1 || (strides.row_stride == 1 && strides.column_stride >= rows) ||
          (strides.column_stride == 1 && strides.row_stride >= columns);
@@ -142,7 +142,7 @@ void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int6
 }
 
 // Halves the longer side until there are enough blocks for the machine, as long as a block is worth a call of its own.
-// BLAS packs its operands in each call, so more blocks than cores are made only where that hardly costs anything.
+// BLAS packs its operands in each call, so more blocks than cores are made only if that costs hardly anything.
 void Gemm::PlanMatrixBlocks() {
   const double work =
       static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
@@ -272,7 +272,7 @@ void Gemm::RunCopies(const ProductCopies& copies, const void* a_base, const void
   }
 }
 
-// A result that is too big for the cache is made in pieces that are streamed from there.
+// Makes a result that is too big for the cache in pieces, which are streamed from there.
 void Gemm::MultiplyOuter(const MatrixProduct& p, const char* a, const char* b, char* c) const {
   if (p.accumulates || product_.m * product_.n * element_bytes_ < StreamedResultBytes()) {
     return loops_.outer(p, a, b, c);
@@ -309,8 +309,8 @@ void Gemm::AddUp(const void* partials, int64_t rows, int64_t count, void* c, boo
   sum.accumulate(partials, reals, rows, reals, c);
 }
 
-// Loops of ours where they read the matrix faster than BLAS: dense columns that fit into registers, and rows that are
-// many, no cache holds and x fits beside.
+// Uses loops of ours if they read the matrix faster than BLAS: for dense columns that fit into registers, and for many
+// rows that no cache holds with an x that fits beside them.
 void Gemm::MultiplyVector(int64_t outputs, int64_t k, MatrixStrides a_strides, bool conjugates, bool accumulates,
                           const char* a, const char* x, int64_t x_step, char* y, int64_t y_step) const {
   const bool is_dense = (x_step == 1 || k == 1) && (y_step == 1 || outputs == 1) && !conjugates;

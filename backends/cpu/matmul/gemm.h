@@ -9,23 +9,23 @@
 
 namespace tensord::cpu {
 
-// A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread, and, where c
-// is small and k long, also along k. How it is cut depends on sizes and dtype only, so the bits are the same for any
-// number of threads. It may add to what is in c, else c is not read. Between pieces of some milliseconds it looks
-// whether its work is still wanted (engine/base/stop_signal.h).
+// A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread. If c is
+// small and k long, it is also cut along k. The cut depends on sizes and dtype only, so the bits are the same for any
+// number of threads. It may add to the old c, else c is not read. Between pieces of some milliseconds it looks whether
+// its work is still wanted (engine/base/stop_signal.h).
 //
 // Immutable after construction, so thread-safe. Does not allocate; cannot fail.
 class Gemm {
  public:
-  // Whether an operand can be read as it lies. What cannot has to be packed, to unit stride along an axis.
+  // Tells whether an operand can be read as it lies. Another one has to be packed, to unit stride along an axis.
   static bool CanReadLhs(DType dtype, const MatrixProduct& product);
   static bool CanReadRhs(DType dtype, const MatrixProduct& product);
-  // Whether an operand can be conjugated as it is read; else it comes conjugated.
+  // Tells whether an operand can be conjugated as it is read; another one comes conjugated.
   static bool CanConjugateLhs(DType dtype, const MatrixProduct& product);
   static bool CanConjugateRhs(DType dtype, const MatrixProduct& product);
-  // Whether a call costs next to nothing beside the arithmetic.
+  // Tells whether a call costs next to nothing beside the arithmetic.
   static bool IsCheapToCall(DType dtype, const MatrixProduct& product);
-  // Whether BLAS can take the sizes and strides, which it counts in 32 bits. BOOL and integers do not use it.
+  // Tells whether BLAS can take the sizes and strides, which it counts in 32 bits. BOOL and integers do not use it.
   static bool FitsBlas(const MatrixProduct& product);
 
   Gemm() = default;
@@ -34,9 +34,9 @@ class Gemm {
   // `sums`: how many are added up in one place, which keeps them from being cut along k.
   Gemm(DType dtype, const MatrixProduct& product, int64_t copies, int64_t sums);
 
-  // Blocks of c, times the parts of k; 0 where c is empty.
+  // Blocks of c, times the parts of k; 0 if c is empty.
   int64_t num_blocks() const { return row_blocks_ * column_blocks_ * k_blocks_; }
-  // Bytes of scratch for partial products, one after the other for each block; 0 where k is not cut.
+  // Bytes of scratch for partial products, one after the other for each block; 0 if k is not cut.
   int64_t partial_bytes() const;
   // Multiplications of the largest block.
   int64_t block_work() const;
@@ -45,7 +45,7 @@ class Gemm {
   void RunBlock(int64_t block, const void* a, const void* b, void* c, void* partials, bool accumulates) const;
   // Computes whole products that lie at equal steps; where num_blocks() is 1.
   void RunCopies(const ProductCopies& copies, const void* a, const void* b, void* c, bool accumulates) const;
-  // Adds the partial products up into c, after all blocks. Nothing to do where k is not cut.
+  // Adds the partial products up into c, after all blocks. Does nothing if k is not cut.
   void JoinPartials(const void* partials, void* c, bool accumulates) const;
 
  private:

@@ -37,7 +37,7 @@ void PackHalfPiece(const GemmTiles& tiles, DType half, const PanelPiece& piece, 
   PanelPiece wide = piece;
   wide.from = part;
   wide.offsets = offsets;
-  // What is read after this piece is most often as many lines beside it.
+  // The next piece most often is as many lines beside this one.
   const int64_t to_next = piece.lines > 1 ? piece.lines * (piece.offsets[1] - piece.offsets[0]) : 0;
   for (int64_t term = 0; term < piece.terms; term += wide.terms) {
     wide.terms = std::min(most, piece.terms - term);

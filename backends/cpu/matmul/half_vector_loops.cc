@@ -69,7 +69,7 @@ void MultiplyByColumns(int64_t outputs, int64_t terms, const uint16_t* a, int64_
   for (; j < terms; ++j) AddColumns<Half, 1>(outputs, a + j * step, step, x + j, y);
 }
 
-// As many chains of sums a row that additions do not wait for each other.
+// Sums a row in so many chains that additions do not wait for each other.
 template <typename Half, int kCount, int kChains>
 HWY_INLINE void AddRows(int64_t terms, const uint16_t* a, int64_t step, const float* x, float* y) {
   const Floats d;

@@ -18,7 +18,7 @@ struct HalfVectorLoops {
   HalfVectorFunction by_rows = nullptr;     // rows are
 };
 
-// Of F16 or BF16; none where the machine has no fused multiply-add.
+// Returns the loops of F16 or BF16; none if the machine has no fused multiply-add.
 HalfVectorLoops GetHalfVectorLoops(DType half);
 
 }  // namespace tensord::cpu

@@ -87,7 +87,7 @@ void TinyProduct(const MatrixProduct& p, const ProductCopies& copies, const void
   }
 }
 
-// As every sum it begins with +0, so that no -0 comes of it.
+// Begins with +0 as every sum does, so that no -0 comes of it.
 template <typename T>
 HWY_INLINE void ScaledColumn(const T* a, const T* factor, int64_t count, T* HWY_RESTRICT c) {
   for (int64_t i = 0; i < count; ++i) c[i] = T{} + a[i] * *factor;

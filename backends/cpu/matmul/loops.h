@@ -7,14 +7,14 @@
 
 namespace tensord::cpu {
 
-// Where the elements of a matrix lie: element (i, j) is i * row_stride + j * column_stride elements from the first.
+// The layout of a matrix: element (i, j) is i * row_stride + j * column_stride elements from the first.
 struct MatrixStrides {
   int64_t row_stride = 1;
   int64_t column_stride = 1;
 };
 
 // Sizes and layouts of one product of an m×k and a k×n matrix; the m×n result has unit row stride. Matrices of complex
-// numbers may be conjugated as they are read, by those who say that they can (Gemm::CanConjugateLhs).
+// numbers may be conjugated as they are read, if the product says so (Gemm::CanConjugateLhs).
 struct MatrixProduct {
   int64_t m = 0;
   int64_t n = 0;
@@ -45,7 +45,7 @@ using ProductCopiesFunction = void (*)(const MatrixProduct& product, const Produ
 struct GemmLoops {
   ProductCopiesFunction tiny = nullptr;   // m <= kMaxTinyRows, k <= kMaxTinyTerms; numbers
   MatrixProductFunction outer = nullptr;  // k = 1, a.row_stride = 1; reals and complex numbers
-  // a.row_stride = 1 or m = 1; integers (which wrap), BOOL (or of ands), and reals and complex numbers, where it
+  // Takes a.row_stride = 1 or m = 1; integers (which wrap), BOOL (or of ands), and reals and complex numbers, if it
   // streams a tall a through a few columns faster than BLAS.
   MatrixProductFunction general = nullptr;
 };

@@ -111,7 +111,7 @@ HWY_INLINE hn::Vec<Tag<T>> RowProducts(const T* row, const T* x, int64_t k) {
   return hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
 }
 
-// Of kCount rows from `first` on: neighbouring lanes are added until each row is one lane.
+// Folds kCount rows from `first` on: neighbouring lanes are added until each row is one lane.
 template <int kCount, typename T, typename RowAt>
 HWY_INLINE hn::Vec<Tag<T>> FoldRows(int first, const RowAt& row_at) {
   if constexpr (kCount == 1) {
@@ -124,7 +124,7 @@ HWY_INLINE hn::Vec<Tag<T>> FoldRows(int first, const RowAt& row_at) {
   }
 }
 
-// Rows in groups of as many as a vector has lanes. Those that are not there are read as the last one, and not stored.
+// Calls for rows in groups of as many as a vector has lanes. Missing rows are read as the last one, and not stored.
 template <typename T, typename Products>
 HWY_INLINE void ByRows(int64_t outputs, const T* a, int64_t step, T* y, bool accumulates, const Products& products) {
   constexpr int kRows = static_cast<int>(kLanes<T>);

@@ -12,8 +12,8 @@ namespace tensord::cpu {
 using MatrixVectorFunction = void (*)(int64_t outputs, int64_t k, const void* a, int64_t step, const void* x, void* y,
                                       bool accumulates);
 
-// Products that read a matrix once and in its order, at the rate of memory, where BLAS reads many columns side by side.
-// For the machine's best instruction set; null pointers where there is none for the dtype.
+// Products that read a matrix once and in its order, at the rate of memory; BLAS reads many columns side by side. For
+// the machine's best instruction set; null pointers for dtypes without such loops.
 struct MatrixVectorLoops {
   // Columns are dense, of at most max_outputs: y stays in registers.
   MatrixVectorFunction by_columns = nullptr;

@@ -1,4 +1,4 @@
-// How operands of a product are laid out as panels, from any strides.
+// The packing of a product's operands into panels, from any strides.
 #if defined(TENSORD_BACKENDS_CPU_MATMUL_PACKING_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_MATMUL_PACKING_INL_H_
 #undef TENSORD_BACKENDS_CPU_MATMUL_PACKING_INL_H_

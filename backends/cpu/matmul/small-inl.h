@@ -21,8 +21,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A small left matrix as columns of reals. One of complex numbers has twice the rows and twice the columns: its column,
-// and that times the imaginary unit, so that its product with (re, im) is a real one.
+// A small left matrix as columns of reals. A complex matrix has twice the rows and twice the columns: each of its
+// columns, and the column times the imaginary unit, so that its product with (re, im) is a real one.
 template <typename Real>
 struct LeftMatrix {
   const Real* columns = nullptr;

@@ -47,8 +47,8 @@ constexpr int64_t kUnpackedBytes = int64_t{HWY_TARGET == HWY_AVX3 ? 512 : 64} <<
 
 constexpr int64_t kTermsTogether = 4;
 
-// The lines of the cache that hold terms [term, term + kTermsTogether) of a panel of b, or, where the columns of it lie
-// apart, as many of those that hold the terms around them.
+// Fetches the lines of the cache that hold terms [term, term + kTermsTogether) of a panel of b. If the columns of b lie
+// apart, fetches as many of the lines that hold the terms around them.
 template <bool kPacksB, typename T>
 HWY_INLINE void PrefetchTerms(const T* panel, int64_t term, int64_t column_step) {
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
@@ -86,7 +86,7 @@ HWY_INLINE void AddTerm(const V (&column)[kTall], const T* b, int64_t b_column, 
   }
 }
 
-// Of the last vector where `is_cut` only the lanes of the mask.
+// Stores the sums. If `is_cut`, stores only the lanes of the mask of the last vector.
 template <int kTall, int kWide, class V, class M, typename T>
 HWY_INLINE void StoreSums(const V (&sums)[kWide][kTall], bool is_cut, M mask, bool accumulates, T* c, int64_t c_step) {
   const Tag<T> d;
@@ -106,8 +106,8 @@ HWY_INLINE void StoreSums(const V (&sums)[kWide][kTall], bool is_cut, M mask, bo
   }
 }
 
-// A tile of kTall vectors by kWide columns, which may be those of two panels. kIsCut: of the last vector only `last`
-// elements exist. `next` is the panel of b that will be read after this one, to be brought into the cache; else null.
+// Multiplies a tile of kTall vectors by kWide columns, which may belong to two panels. kIsCut: only `last` elements of
+// the last vector exist. `next` is the panel of b to be read after this one, fetched into the cache; else null.
 template <int kTall, int kWide, bool kIsCut, bool kPacksB, typename T>
 HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
                                const T* next, T* HWY_RESTRICT c) {
@@ -161,8 +161,7 @@ struct WindowRun {
   const uint16_t* bits[kTall];
   uint32_t cut = 0;  // vectors of which lanes do not exist or lie in the second piece
 
-  // What does not exist at all may lie far from the tensor, and loads from pages that are not there are slow: that is
-  // read at `a`.
+  // Missing elements may lie far from the tensor, and loads from missing pages are slow: they are read at `a`.
   HWY_INLINE WindowRun(const TiledRows& rows, const uint16_t* masks, const int64_t* offsets, int64_t run_offset,
                        const T* a) {
     constexpr uint32_t kAll = (uint32_t{1} << kLanes<T>)-1;
@@ -302,7 +301,7 @@ TileFunction<T> OfHeight(int64_t columns, bool is_cut, bool packs_b) {
   return packs_b ? OfWidth<T, kTall, false, true>(columns) : OfWidth<T, kTall, false, false>(columns);
 }
 
-// Of one vector by kThinColumns.
+// Returns the tile of one vector by kThinColumns.
 template <typename T>
 TileFunction<T> ThinTileFor(int64_t rows, bool packs_b) {
   if (rows < kLanes<T>) {
@@ -363,7 +362,7 @@ WindowFunction<T> WindowsFor(const TiledBlock& block, int64_t vectors, int64_t c
   return block.packs_b ? WindowsFor<T, true, 2>(vectors, columns) : WindowsFor<T, false, 2>(vectors, columns);
 }
 
-// What is left beside whole panels of b is cut into powers of two: that is half as much code.
+// The columns left beside whole panels of b are cut into powers of two: that is half as much code.
 template <typename T>
 void MultiplyWindowBlock(const TiledBlock& block) {
   const int64_t vectors = (block.m + kLanes<T> - 1) / kLanes<T>;

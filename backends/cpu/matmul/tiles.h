@@ -7,9 +7,9 @@
 
 namespace tensord::cpu {
 
-// Rows of a that are read where they lie though they are no matrix: windows of a tensor. Terms come in runs. Row `i` of
-// a vector lies i elements after the vector's offset, for each piece of the vector, as far as its mask has a bit; for a
-// run, so many elements further. Lanes without a bit in any piece are 0.
+// Rows of a that are windows of a tensor, no matrix, and are read in place. Terms come in runs. Row `i` of a vector
+// lies i elements after the vector's offset, for each piece of the vector, as far as its mask has a bit; for a run, so
+// many elements further. Lanes without a bit in any piece are 0.
 struct TiledRows {
   int64_t pieces = 0;  // of a vector: 1 or 2; 0: a is read by steps
   int64_t run_terms = 0;
@@ -20,9 +20,9 @@ struct TiledRows {
   int64_t masks_step = 0;            // from vector to vector
 };
 
-// A block c = a·b or c += a·b that is made tile by tile. Of a, panels of as many rows as a tile has follow each other:
-// a panel has its rows side by side for each term of the sums. Of b, panels of as many columns. A packed panel is
-// filled up with zeros to its whole width. Steps count elements.
+// A block c = a·b or c += a·b, made tile by tile. Panels of a follow each other; each has as many rows as a tile, side
+// by side for each term of the sums. Panels of b have columns in the same way. A packed panel is filled up with zeros
+// to its whole width. Steps count elements.
 struct TiledBlock {
   int64_t m = 0;
   int64_t n = 0;
@@ -46,7 +46,8 @@ struct TiledBlock {
 
 inline constexpr int64_t kMaxPanelWidth = 64;
 
-// How far ahead of the term that is packed memory is asked for, where terms lie too far apart for the processor to see.
+// The distance at which memory is asked for ahead of the packed term, if terms lie too far apart for the processor to
+// see.
 inline constexpr int64_t kTermsAhead = 48;
 
 // A piece of a matrix that goes into part of one panel, or of several: element (line, term) is
@@ -62,7 +63,7 @@ struct PanelPiece {
   int64_t term_stride = 0;
 };
 
-// Where lines are packed to: side by side for each term.
+// The place for packed lines: side by side for each term.
 struct PanelPlace {
   char* panel = nullptr;
   int64_t width = 0;      // lines beyond those that there are become zeros
@@ -76,8 +77,8 @@ struct GemmTiles {
   int64_t rows = 0;  // of a tile; 0 where there are no loops for the dtype or the machine
   int64_t columns = 0;
   int64_t window_lanes = 0;  // of a vector of TiledRows; 0 where windows are better packed
-  // Matrices that are not packed: up to this size they are read as fast as panels are, and larger ones of b whose terms
-  // lie side by side where the other is so.
+  // The largest matrix that is read in place as fast as panels are; for b, also larger ones whose terms lie side by
+  // side if reads_columns.
   int64_t unpacked_bytes = 0;
   bool reads_columns = false;
   void (*multiply)(const TiledBlock& block) = nullptr;

@@ -21,7 +21,7 @@ constexpr int64_t kFewRows = 16;  // of which parts are tasks
 constexpr int64_t kMaxParts = 32;
 constexpr int64_t kLeastRowBytes = 1024;  // shorter ones are faster side by side
 
-// What a program of this kind asks.
+// The question that a program of this kind asks.
 struct Question {
   DType dtype = DType::kInvalid;  // of what is searched
   DType index_dtype = DType::kInvalid;
@@ -53,7 +53,7 @@ class Reader {
   const MicroInstruction& At(int32_t value) const { return program_.instructions[static_cast<size_t>(value)]; }
   int64_t length() const { return program_.axes[0].size; }
 
-  // The number of an element where it is found, and nothing less where it is not.
+  // Reads the number of an element: its own if it is found, and else a constant that is no less than any.
   bool ReadNumbers(const MicroInstruction& chosen) {
     const MicroInstruction &number = At(chosen.operands[1]), &otherwise = At(chosen.operands[2]);
     if (number.kind != MicroKind::kIota || !kIntegers.Contains(number.dtype)) return false;

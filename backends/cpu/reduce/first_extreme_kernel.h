@@ -8,9 +8,10 @@
 
 namespace tensord::cpu {
 
-// Of a micro program that asks where, along the fastest axis, the greatest or the least element is first, or the first
-// NaN: the extreme, what equals it or is no number, and the least of the numbers of these. One pass over memory that
-// keeps the extremes of blocks, and a look into the block that has it first. Null for every other program.
+// Makes the kernel of a micro program that asks for the first place of the greatest or the least element, or of the
+// first NaN, along the fastest axis. Such a program takes the extreme, the elements that equal it or are NaN, and the
+// least of their numbers. The kernel passes over memory once, keeps the extremes of blocks, and looks into the first
+// block that has the extreme. Null for every other program.
 std::unique_ptr<Kernel> MakeFirstExtremeKernel(const MicroProgram& program);
 
 }  // namespace tensord::cpu

@@ -12,7 +12,7 @@ namespace tensord::cpu {
 // The kernel of reduce, on every dtype. UNSUPPORTED_ON_DEVICE for other ops.
 MakeKernel MakeReduceKernel;
 
-// Nothing for kUnspecified.
+// Returns nothing for kUnspecified.
 std::optional<ReduceOp> ReduceOpOf(ReduceKind kind);
 
 }  // namespace tensord::cpu

@@ -72,7 +72,7 @@ struct Product {
   }
 };
 
-// What compares below (kSign 1) or above (kSign -1) everything else.
+// Returns the value that compares below (kSign 1) or above (kSign -1) everything else.
 template <typename T, int kSign>
 constexpr T Extreme() {
   if constexpr (IsPair<T>) {
@@ -158,7 +158,7 @@ HWY_INLINE hn::Vec<D> ProductTree(D d, const hn::TFromD<D>* x, int64_t step) {
   }
 }
 
-// Of `count` complex accumulators; `x` and `step` are in reals.
+// Adds to `count` complex accumulators; `x` and `step` are in reals.
 template <int kRows, typename Real>
 HWY_INLINE void AccumulateProducts(const Real* x, int64_t step, int64_t count, Real* HWY_RESTRICT accumulators) {
   const hn::ScalableTag<Real> d;
@@ -176,7 +176,7 @@ HWY_INLINE void AccumulateProducts(const Real* x, int64_t step, int64_t count, R
 }
 #endif
 
-// Whether there are loops in registers for runs of these.
+// True if there are loops in registers for runs of these elements.
 template <typename Op, typename T>
 constexpr bool kHasRegisterRuns =
     HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE && !IsPair<T> && !std::is_same_v<T, uint8_t>;

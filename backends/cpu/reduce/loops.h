@@ -21,9 +21,10 @@ struct ReduceLoops {
   // results[r] = the reduction of the run x[r * step], …, x[r * step + length - 1], for each r < runs; in an order that
   // depends on `length` alone. For runs of up to kMaxRunBytes: longer ones would lose accuracy.
   void (*reduce_runs)(const void* x, int64_t length, int64_t step, int64_t runs, void* results) = nullptr;
-  // *result = what reduce_runs gives of one run of the products a[i] * b[i], each rounded. Of sums of F32 and F64 only.
+  // *result = the result of reduce_runs for one run of the products a[i] * b[i], each rounded. Only for sums of F32 and
+  // F64.
   void (*sum_products)(const void* a, const void* b, int64_t length, void* result) = nullptr;
-  // Whether reduce_runs is fast for runs of a few elements too.
+  // True if reduce_runs is fast for runs of a few elements too.
   bool has_short_runs = false;
 };
 

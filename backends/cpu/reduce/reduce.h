@@ -82,13 +82,13 @@ class Reduction {
   // end.
   int64_t lanes_ = 1;
   int64_t leftover_elements_ = 0;
-  // Where the first axis is reduced and short, tiles of it are transposed: then num_rows_ is its size.
+  // True if the first axis is reduced and short: tiles of it are transposed, and num_rows_ is its size.
   bool transposes_ = false;
   std::vector<int64_t> tile_src_offsets_;
   std::vector<int64_t> tile_dst_offsets_;
   TransposeTileFunction transpose_ = nullptr;
 
-  // Where the first axis is reduced and no longer than runs may be: its size, else 0. A block is then a run a result,
+  // The size of the first axis if it is reduced and no longer than runs may be, else 0. A block is then a run a result,
   // and its runs make one row.
   int64_t run_elements_ = 0;
   bool stores_runs_ = false;  // what a run comes to is a result already

@@ -1,5 +1,5 @@
-// Reductions of runs in registers. Included once per instruction set by reduce_loops.cc, which defines the operations
-// and the exact loops that are fallen back to.
+// Reductions of runs in registers. Included once per instruction set by reduce_loops.cc, which defines the operations,
+// and the exact loops to fall back to.
 
 #if defined(TENSORD_BACKENDS_CPU_REDUCE_RUNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_REDUCE_RUNS_INL_H_
@@ -34,8 +34,8 @@ using RunTag = hn::CappedTag<T, kVirtualBytes / sizeof(T)>;
 template <typename T>
 inline constexpr int kRunLanes = static_cast<int>(hn::MaxLanes(RunTag<T>()));
 
-// The hardware's maximum is wrong about NaN and about zeros of both signs. Where there is none of the former and the
-// result is none of the latter, it is right; what tells is the sum, which is NaN where a term is.
+// The hardware's maximum is wrong about NaN and about zeros of both signs. It is right if there is no NaN and the
+// result is no zero. The sum tells the former: it is NaN if a term is.
 template <typename Op, typename T>
 inline constexpr bool kNeedsProof = std::is_floating_point_v<T> && (Op::kIsMax || Op::kIsMin);
 
@@ -65,7 +65,7 @@ HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* x, int64_t count, T otherwise) {
 #endif
 }
 
-// The lanes of a vector, its halves combined, then theirs.
+// Returns the lanes of a vector, its halves combined, then theirs.
 template <typename Op, class D>
 HWY_INLINE hn::TFromD<D> FoldVector(D d, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) == 1) {
@@ -76,7 +76,8 @@ HWY_INLINE hn::TFromD<D> FoldVector(D d, hn::Vec<D> v) {
   }
 }
 
-// A row of lanes with the `count` elements of a tail, halves combined as FoldLanes does; `sum` takes the tail too.
+// Returns a row of lanes with the `count` elements of a tail, halves combined as FoldLanes does; `sum` takes the tail
+// too.
 template <typename Op, typename T, class D>
 HWY_INLINE T FoldRow(D d, const T* tail, int64_t count, const T* lanes, hn::Vec<D>& sum) {
   constexpr int kWidth = kRunLanes<T>;
@@ -98,7 +99,7 @@ HWY_INLINE T FoldRow(D d, const T* tail, int64_t count, const T* lanes, hn::Vec<
 }
 
 // One long run. Lane by lane the rows are added up eight at a time in a tree, as AccumulateGroup does; memory is read
-// in its order. False where the result is not proven.
+// in its order. False if the result is not proven.
 template <typename Op, typename T, typename FoldTail>
 HWY_INLINE bool ReduceLongRun(const T* x, int64_t length, FoldTail fold_tail, T* result) {
   const RunTag<T> d;
@@ -151,9 +152,8 @@ HWY_INLINE bool ReduceLongRun(const T* x, int64_t length, FoldTail fold_tail, T*
   return true;
 }
 
-// The sum of a long run of products, in the order in which ReduceLongRun adds; `tail` are those past the last whole
-// row.
-// kSquares: b is a, and read once.
+// Returns the sum of a long run of products, in the order in which ReduceLongRun adds; `tail` are those past the last
+// whole row. kSquares: b is a, and read once.
 template <typename Sum, bool kSquares, typename T>
 HWY_INLINE T SumLongProducts(const T* a, const T* b, int64_t length, const T* tail) {
   const RunTag<T> d;
@@ -216,8 +216,8 @@ HWY_INLINE hn::Vec<D> FoldVectors(D d, int first, const VectorAt& vector_at) {
   }
 }
 
-// As many short runs as a vector has lanes, or fewer: each is folded into kVirtualBytes of lanes, one row of them after
-// the other, and these neighbour by neighbour. False where the results are not proven.
+// Reduces as many short runs as a vector has lanes, or fewer: each is folded into kVirtualBytes of lanes, one row of
+// them after the other, and these neighbour by neighbour. False if the results are not proven.
 template <typename Op, typename T>
 HWY_INLINE bool ReduceShortRuns(const T* x, int64_t length, int64_t step, int64_t runs, T* results) {
   const RunTag<T> d;

@@ -37,7 +37,7 @@ const std::string& CudaIndex::CoordinateName(int64_t before, int64_t size) {
     const absl::string_view suffix = type_ == "u32" ? "u" : "ull";
     std::string text = variable_;
     if (before > 1) absl::StrAppend(&text, " / ", before, suffix);
-    // What is left above the last axes needs no remainder.
+    // The quotient by the last axes needs no remainder.
     if (points_ / before > size) absl::StrAppend(&text, " % ", size, suffix);
     declarations_.push_back(absl::StrCat("const ", type_, " ", coordinate.name, " = ", text, ";"));
   }

@@ -16,19 +16,19 @@ namespace tensord {
 //   index.TakeDeclarations()  // the lines that declare i1 and i2: to be printed before the offsets are used
 class CudaIndex {
  public:
-  // Over all axes, over the kept ones, or over the reduced ones. `variable` is what holds the index: an unsigned
-  // integer of type().
+  // The axes of an index: all, the kept ones, or the reduced ones. `variable` holds the index: an unsigned integer of
+  // type().
   enum class Axes : uint8_t { kAll, kKept, kReduced };
   CudaIndex(std::string variable, const MicroProgram& program, Axes axes);
 
   // "u32" where the index and its steps fit, else "u64".
   absl::string_view type() const { return type_; }
 
-  // The sum of coordinates times strides over the index's axes, without the access's offset: "0" where there is none.
-  // Each coordinate is converted by `cast`.
+  // Returns the sum of coordinates times strides over the index's axes, without the access's offset: "0" where there is
+  // none. Each coordinate is converted by `cast`.
   std::string Offset(const MicroAccess& access, absl::string_view cast);
 
-  // Lines that declare the coordinates that offsets since the last call have used and none before had.
+  // Takes lines that declare the coordinates first used by offsets since the last call.
   std::vector<std::string> TakeDeclarations();
 
  private:
@@ -49,11 +49,11 @@ class CudaIndex {
   std::vector<std::string> declarations_;
 };
 
-// What coordinates are to be converted to so that no sum of an access overflows: "" where 32 bits without a sign do,
-// else "(i32)" or "(i64)".
+// Returns the cast that coordinates need so that no sum of an access overflows: "" if unsigned 32 bits suffice, else
+// "(i32)" or "(i64)".
 absl::string_view CudaIndexCast(const MicroProgram& program, const MicroAccess& access);
 
-// The sum of up to three terms of an index: "5 + x0 * 3 + r"; "0" of none. Terms that are "0" are left out.
+// Returns the sum of up to three terms of an index: "5 + x0 * 3 + r"; "0" of none. Terms that are "0" are left out.
 std::string CudaSum(int64_t offset, const std::string& a, const std::string& b);
 
 }  // namespace tensord

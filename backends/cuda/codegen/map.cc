@@ -121,7 +121,7 @@ class MapPrinter {
     writer_.Close();
   }
 
-  // By instruction: the index of a load or an iota at point i.
+  // Returns the index of a load or an iota at point i, by instruction.
   std::vector<std::string> Addresses() {
     std::vector<std::string> addresses(program_.instructions.size());
     for (size_t v = 0; v < addresses.size(); ++v) {
@@ -134,7 +134,7 @@ class MapPrinter {
     return addresses;
   }
 
-  // What the neighbours share: vectors read and written, elements that are the same for all.
+  // Prints the shared part of the neighbours: vectors read and written, elements that are the same for all.
   void BeforeNeighbours(const std::vector<std::string>& addresses) {
     if (width_ == 1) return;
     for (size_t v = 0; v < addresses.size(); ++v) {
@@ -194,7 +194,7 @@ class MapPrinter {
     }
   }
 
-  // The argument that says how many elements are left, where they may be less than a vector.
+  // Returns the argument for the number of elements left, if they may be less than a vector.
   std::string Left() const { return is_ragged_ ? absl::StrCat(", ", points_, "ll - i") : ""; }
   void UseVector() { writer_.prelude().Use(is_ragged_ ? "RaggedVector" : "Vector"); }
   const MicroInstruction& Computed(size_t result) const { return writer_.Computed(result); }

@@ -5,8 +5,8 @@
 
 namespace tensord {
 
-// Prints a program without reduced axes as one launch: a loop over the points, several neighbours a thread, which cross
-// the memory as one vector where an access allows it.
+// Prints a program without reduced axes as one launch: a loop over the points, several neighbours a thread. Neighbours
+// cross the memory as one vector if an access allows it.
 void PrintCudaMap(CudaWriter* writer, CudaKernel* kernel);
 
 }  // namespace tensord

@@ -9,8 +9,8 @@
 
 namespace tensord {
 
-// A function (or a few) of the CUDA C++ that fused kernels call. Names are those of the functors of
-// engine/ops/scalar/scalar_math.h followed by the kind of element, "AddInteger", and their meaning is that functor's.
+// A function (or a few) of the CUDA C++ that fused kernels call. It has the name of a functor of
+// engine/ops/scalar/scalar_math.h followed by the kind of element, "AddInteger", and that functor's meaning.
 struct CudaPiece {
   absl::string_view name;
   absl::string_view requires_pieces;  // names separated by spaces; they stand before this piece in its table
@@ -25,7 +25,7 @@ absl::Span<const CudaPiece>
 CudaInversePieces();  // of complex numbers, logarithms to bases and exp2 too    // Complex, by way of double
 absl::Span<const CudaPiece> CudaReductionPieces();  // joining what threads have accumulated
 
-// The text before the kernels: those pieces only that they use, so that they compile quickly.
+// The text before the kernels: only the pieces that they use, so that they compile quickly.
 class CudaPrelude {
  public:
   static bool Has(absl::string_view name);

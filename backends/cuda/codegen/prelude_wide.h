@@ -1,7 +1,7 @@
 #ifndef TENSORD_BACKENDS_CUDA_CODEGEN_PRELUDE_WIDE_H_
 #define TENSORD_BACKENDS_CUDA_CODEGEN_PRELUDE_WIDE_H_
 
-// What NAME##Wide computes on c128, for either complex type.
+// Computes NAME##Wide on c128, for either complex type.
 #define TENSORD_WIDE(Name)                                                                                       \
   {                                                                                                              \
 #Name "Complex", #Name "Wide",                                                                               \

@@ -10,7 +10,7 @@
 
 namespace tensord {
 
-// What the printer may assume of the device and of the pointers that the kernel is launched with.
+// The printer's assumptions about the device and the pointers that the kernel is launched with.
 struct CudaOptions {
   std::string name = "fused";            // what the entries' names begin with
   int32_t max_threads_per_block = 1024;  // a power of two, from 32 to 1024
@@ -29,19 +29,19 @@ struct CudaLaunch {
   int64_t dynamic_shared_bytes = 0;
 };
 
-// A micro program as CUDA C++, for NVRTC: the source needs no headers. The launches run in order, on one stream. Every
-// entry takes the same arguments: the pointers to the operands in their order, those to the results in theirs, and one
-// to the scratch memory where scratch_bytes is not 0. Operands and results may share memory as InPlacePairs says and
-// not otherwise. Nothing has to be cleared before, and nothing depends on what other launches left. There are no
-// launches where there is nothing to compute. The same program and options give the same text, and the same operands
-// the same bits: reductions join what was accumulated in an order that the sizes and the options fix.
+// A micro program as CUDA C++, for NVRTC: the source needs no headers. The launches run in order, on one stream; there
+// are none if there is nothing to compute. Every entry takes the same arguments: the pointers to the operands in order,
+// those to the results in order, and one to the scratch memory unless scratch_bytes is 0. Operands and results may
+// share memory as InPlacePairs says and not otherwise. Nothing has to be cleared before, and nothing depends on the
+// remains of other launches. The same program and options give the same text, and the same operands the same bits:
+// sizes and options fix the order in which reductions join their accumulators.
 struct CudaKernel {
   std::string source;
   std::vector<CudaLaunch> launches;
   int64_t scratch_bytes = 0;
 };
 
-// What the source is to be compiled with, besides the architecture: the meaning of floats depends on it.
+// The compiler options for the source, besides the architecture: the meaning of floats depends on them.
 inline constexpr absl::string_view kCudaCompileOptions[] = {"--std=c++17", "--fmad=false"};
 
 // Values are those of engine/ops/scalar/scalar_math.h, with CUDA's elementary functions: at most 4 ulp off.

@@ -46,7 +46,7 @@ class ReducePrinter {
   }
 
  private:
-  // Where no points are reduced, what is left of the passes are the neutral elements that results are made of.
+  // Handles reductions over no points: the passes keep only the neutral elements that results are made of.
   void DropPoints() {
     const std::vector<bool> needed = NeededValues(program_, ResultsAt(MicroLevel::kKept, std::nullopt));
     for (CudaPass& pass : plan_.passes) {
@@ -168,7 +168,7 @@ class ReducePrinter {
     CloseBlocks();
   }
 
-  // By reduction: where its value and its parts' accumulators are, in bytes from the beginning of the scratch memory.
+  // Places the values and the parts' accumulators by reduction, in bytes from the beginning of the scratch memory.
   void PlaceScratch() {
     values_.assign(program_.instructions.size(), -1);
     partials_.assign(program_.instructions.size(), -1);
@@ -257,13 +257,13 @@ class ReducePrinter {
     for (const std::string& line : kept_->TakeDeclarations()) writer_.Line(line);
   }
 
-  // Whether the launch stores a result in each point.
+  // Tells whether the launch stores a result in each point.
   bool Stores(size_t r) const {
     return writer_.Computed(r).level == MicroLevel::kFull && needed_[static_cast<size_t>(program_.results[r].value)];
   }
 
-  // Those of a stage. In a launch of its own a pass finds in the scratch memory what others have joined;
-  // `joined_stage` is the stage whose reductions the launch itself joins.
+  // Prints the kept values of a stage. In a launch of its own a pass finds values joined by others in the scratch
+  // memory; `joined_stage` is the stage whose reductions the launch itself joins.
   void KeptValues(int32_t stage, int32_t joined_stage = -1) {
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
       const MicroInstruction& instruction = program_.instructions[i];
@@ -291,7 +291,7 @@ class ReducePrinter {
     writer_.Close();
   }
 
-  // The values of results at a level, of one stage or of all.
+  // Returns the values of results at a level, of one stage or of all.
   std::vector<int32_t> ResultsAt(MicroLevel level, std::optional<int32_t> stage) const {
     std::vector<int32_t> values;
     for (size_t r = 0; r < program_.results.size(); ++r) {
@@ -303,7 +303,7 @@ class ReducePrinter {
     return values;
   }
 
-  // What the pass stores and joins.
+  // Appends the values that the pass stores and joins.
   void AppendTargets(const CudaPass& pass, std::vector<int32_t>* targets) const {
     if (plan_.reduced == 0) return;
     for (int32_t v : pass.reductions) targets->push_back(At(v).operands[0]);
@@ -372,7 +372,7 @@ class ReducePrinter {
     writer_.Close();
   }
 
-  // The loop where a thread numbers the points that it visits, to find again what it has carried.
+  // Prints the loop in which a thread numbers its points, to find carried values again.
   void ItemLoop(const CudaPass& pass) {
     if (plan_.carry == CudaCarry::kRegisters) writer_.Raw("#pragma unroll");
     writer_.Open("for (int n = 0; n < ", plan_.items(), "; ++n)");
@@ -432,7 +432,7 @@ class ReducePrinter {
     writer_.Line(prefix, v, " = ", combiner, "(", prefix, v, ", ", x, ");");
   }
 
-  // The lanes' accumulators joined: the same for all lanes.
+  // Returns the lanes' accumulators joined: the same for all lanes.
   std::string Joined(int32_t v) {
     if (plan_.is_rows) return JoinedLanes(v, plan_.lanes);
     if (plan_.lanes == 1) return absl::StrCat("a", v);
@@ -466,14 +466,14 @@ class ReducePrinter {
   const absl::string_view reduced_type_;
   const absl::string_view suffix_;  // of unsigned literals of that type
   MicroAccess dense_;               // of results with an element a point
-  // Of the launch that is being printed.
+  // The kept index of the launch that is being printed.
   std::optional<CudaIndex> kept_;
   std::optional<CudaIndex> reduced_;
   std::vector<bool> needed_;      // by value
   std::vector<bool> is_carried_;  // by value
   std::string is_there_;          // a condition for stores, with its "&& "
   bool has_block_loop_ = false;
-  // By value: where a reduction is in the scratch memory.
+  // By value: the place of a reduction in the scratch memory.
   std::vector<int64_t> values_;
   std::vector<int64_t> partials_;
 };

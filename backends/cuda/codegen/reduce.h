@@ -5,9 +5,9 @@
 
 namespace tensord {
 
-// Prints a program with reduced axes. Where there are kept indices enough, one launch: the stages follow one another
-// in a block, and what a thread computes in one pass over the reduced axes it keeps for the next where there is room,
-// or computes again. Where there are few and the reduced range is long, a launch for each pass, which leaves the parts'
+// Prints a program with reduced axes. With enough kept indices it is one launch: the stages follow one another in a
+// block, and a thread keeps its values of one pass over the reduced axes for the next if there is room, or computes
+// them again. With few kept indices and a long reduced range it is a launch for each pass, which leaves the parts'
 // accumulators in the scratch memory, and one that joins them.
 void PrintCudaReduce(CudaWriter* writer, CudaKernel* kernel);
 

@@ -19,11 +19,11 @@ struct CudaPass {
   std::vector<size_t> results;      // stored in each point
 };
 
-// Where a thread keeps what it has computed in one pass for the next.
+// The place in which a thread keeps the values of one pass for the next.
 enum class CudaCarry : uint8_t { kNone, kRegisters, kShared };
 
-// How a program with reduced axes is spread over threads. `lanes` threads share a kept index: each takes every
-// lanes-th reduced index of the block's part. A block has `group` kept indices.
+// The spread of a program with reduced axes over threads. `lanes` threads share a kept index: each takes every lanes-th
+// reduced index of the block's part. A block has `group` kept indices.
 struct CudaReducePlan {
   int64_t kept = 0;     // points
   int64_t reduced = 0;  // points

@@ -38,7 +38,7 @@ std::string Function(CoreOp op, DType dtype, CudaPrelude* prelude) {
   return name;
 }
 
-// What an element is computed in: halves in F32.
+// Converts an element to its computed type: halves to F32.
 std::string Widened(DType dtype, const std::string& x) {
   return kHalves.Contains(dtype) ? absl::StrCat("ToFloat(", x, ")") : x;
 }
@@ -114,7 +114,7 @@ CoreOp CombinerOf(ReduceKind kind) {
   return CoreOp::kAdd;
 }
 
-// The least (sign -1) or the greatest (+1) number.
+// Returns the least (sign -1) or the greatest (+1) number.
 template <typename T>
 T Extreme(int sign) {
   if constexpr (std::is_same_v<T, Bool>) {

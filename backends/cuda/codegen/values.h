@@ -9,9 +9,10 @@
 
 namespace tensord {
 
-// How the values of a micro program are spelled in CUDA C++. Each function adds what its text calls to the prelude.
+// The spelling of a micro program's values in CUDA C++. Each function adds the callees of its text to the prelude.
 
-// Of an element in a register, "bool"; of one in memory, "u8". A BOOL in memory is any byte, other than 0 for true.
+// Returns the type of an element in a register, "bool", and of one in memory, "u8". A BOOL in memory is any byte, other
+// than 0 for true.
 absl::string_view CudaType(DType dtype);
 absl::string_view CudaStorage(DType dtype);
 void UseCudaType(DType dtype, CudaPrelude* prelude);
@@ -20,7 +21,7 @@ void UseCudaType(DType dtype, CudaPrelude* prelude);
 std::string CudaLoaded(DType dtype, const std::string& element);
 std::string CudaStored(DType dtype, const std::string& value);
 
-// The constant's only element, to the bit.
+// Returns the constant's only element, to the bit.
 std::string CudaConstant(const Literal& constant, CudaPrelude* prelude);
 
 // `x` of dtype `from` as `to` (scalar::ConvertElement).
@@ -30,14 +31,15 @@ std::string CudaConvert(DType from, DType to, const std::string& x, CudaPrelude*
 // kCompare, kSelect, kClamp and kConvert.
 std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelude* prelude);
 
-// Whether there is a function for an op on elements of a dtype: for every op and dtype that the op's definition takes.
+// Tells whether there is a function for an op on elements of a dtype: for every op and dtype that the op's definition
+// takes.
 bool HasCudaFunction(CoreOp op, DType dtype);
 
 // Reductions. Halves are accumulated in F32, the others in their own dtype.
 DType CudaAccumulator(DType dtype);
-// The function of two accumulators, added to the prelude: "AddReal".
+// Returns the function of two accumulators, added to the prelude: "AddReal".
 std::string CudaCombiner(ReduceKind kind, DType dtype, CudaPrelude* prelude);
-// What the function leaves as it is.
+// Returns the neutral element of the function.
 std::string CudaNeutral(ReduceKind kind, DType dtype, CudaPrelude* prelude);
 
 }  // namespace tensord

@@ -27,7 +27,7 @@ class CudaWriter {
     absl::StrAppend(&text_, std::string(2 * depth_, ' '), parts..., "\n");
   }
   void Raw(absl::string_view line) { absl::StrAppend(&text_, line, "\n"); }  // a directive: not indented
-  // A line that opens a block, and the brace that closes it.
+  // Writes a line that opens a block, and the brace that closes it.
   template <typename... Parts>
   void Open(const Parts&... parts) {
     Line(parts..., " {");
@@ -47,17 +47,17 @@ class CudaWriter {
   void StoreResult(size_t result, const std::string& address);
   // The uniform values that are needed, by number.
   void UniformValues(const std::vector<bool>& needed);
-  // Those that are results, by one thread of all that run the entry.
+  // Stores the uniform results, by one thread of all that run the entry.
   void StoreUniformResults();
 
   // Result `result`'s instruction.
   const MicroInstruction& Computed(size_t result) const {
     return program_.instructions[static_cast<size_t>(program_.results[result].value)];
   }
-  // Whether some result has elements at that level.
+  // Tells whether some result has elements at that level.
   bool HasResults(MicroLevel level) const;
 
-  // The prelude and the entries.
+  // Returns the prelude and the entries.
   std::string Source() const;
 
  private:
@@ -68,7 +68,8 @@ class CudaWriter {
   size_t depth_ = 0;
 };
 
-// By number: the values that `targets` are computed from, themselves included. What a reduction reads does not count.
+// Returns by number the values that `targets` are computed from, themselves included. Operands of a reduction do not
+// count.
 std::vector<bool> NeededValues(const MicroProgram& program, const std::vector<int32_t>& targets);
 
 }  // namespace tensord

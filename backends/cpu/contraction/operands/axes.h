@@ -11,7 +11,7 @@
 
 namespace tensord::cpu {
 
-// The axes of a dot_general: pairs that are summed over, and pairs that both sides and the result share.
+// The axes of a dot_general: pairs of summed axes, and pairs of batch axes, which both sides and the result share.
 struct DotAxes {
   absl::Span<const int64_t> lhs_contracting;
   absl::Span<const int64_t> rhs_contracting;
@@ -28,7 +28,7 @@ enum DotRole : size_t { kRows, kColumns, kSummed, kBatch };
 inline constexpr size_t kNumDotSides = 3;
 inline constexpr size_t kNumDotRoles = 4;
 
-// Of an operand.
+// Returns the free role of an operand.
 constexpr DotRole FreeRole(DotSide side) { return side == kLhs ? kRows : kColumns; }
 
 // One axis with its stride on each side, in elements; 0 on a side that does not have it.
@@ -43,12 +43,12 @@ int64_t NumElements(const DotAxisList& axes);
 DotAxisList MergeAxes(const DotAxisList& axes);
 // Neighbours that are one axis on one side, with their strides there; one axis of one element where nothing is left.
 DotAxisList MergeOn(DotSide side, const DotAxisList& axes);
-// By their strides on one side, the shortest first; equals as they are.
+// Sorts axes by their strides on one side, the shortest first; axes of equal stride keep their order.
 DotAxisList SortedBy(DotSide side, DotAxisList axes);
-// Where the element of a flat index lies on a side, the first axis the fastest.
+// Returns the place of the element of a flat index on a side; the first axis is the fastest.
 int64_t OffsetOf(DotSide side, absl::Span<const DotAxis> axes, int64_t index);
 
-// What a dot_general runs over, or a box of that; the first axis of each role is the fastest of the result.
+// The index space of a dot_general, or a box of it; the first axis of each role is the fastest of the result.
 struct DotSpace {
   std::array<DotAxisList, kNumDotRoles> roles;
 
@@ -57,11 +57,11 @@ struct DotSpace {
 
 // The same with the sides exchanged: rows are columns and the other way round.
 DotSpace Swapped(DotSpace space);
-// Where the axes lie one after the other in a dense result: rows, columns, batch. Gives them these strides.
+// Gives the axes the strides of a dense result: rows, columns, batch.
 void LayResultDensely(DotSpace* space);
 
-// The space of dense column-major tensors. The axes are valid for the shapes. Where nothing is summed up the operands'
-// strides are 0: there is nothing to step over.
+// Returns the space of dense column-major tensors. The axes must be valid for the shapes. If nothing is summed up, the
+// operands' strides along the sum are 0: there is nothing to step over.
 DotSpace ClassifyAxes(const Shape& lhs, const Shape& rhs, const DotAxes& axes);
 
 // The axes of a role as boxes of few elements: `inner` is a box, and `outer` walks over the boxes. One axis may be cut

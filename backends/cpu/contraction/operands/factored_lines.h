@@ -12,8 +12,8 @@
 
 namespace tensord::cpu {
 
-// A tensor that is never made: others, multiplied element by element from the first to the last. Strides of a
-// contraction are those that it would have densely.
+// A tensor that is never made: the element by element product of its factors, from the first to the last. A contraction
+// sees the strides of the dense tensor.
 struct FactoredTensor {
   struct Factor {
     int64_t offset = 0;                       // of index 0, in elements
@@ -26,7 +26,7 @@ struct FactoredTensor {
 using FactoredTensors = std::array<FactoredTensor, 2>;                 // by side
 using FactorAddresses = std::array<absl::Span<const char* const>, 2>;  // by side
 
-// How panels are packed from factors: products of their elements, rounded once each.
+// A packer of panels from factors: products of their elements, rounded once each.
 //
 // Immutable after construction, so thread-safe. Pack does not allocate and cannot fail.
 class FactoredLines {

@@ -20,8 +20,8 @@ void ClearLines(int64_t begin, int64_t end, const PanelPiece& piece, char* panel
 
 }  // namespace
 
-// Lines beside each other along the first axis: all, or those that are in the panel.
-// Without initial values: there are many that stay unused.
+// Lines beside each other along the first axis: all of the axis, or its part in the panel. Has no initial values,
+// because many runs stay unused.
 struct PaddedLines::Run {
   int64_t line;  // of the panel
   int64_t count;
@@ -42,7 +42,7 @@ bool PaddedLines::Follow(DotSide side, const PaddedTensor& tensor, const DotAxis
   const int64_t stride = axis.strides[side];
   size_t moved = 0;
   while (moved + 1 < tensor.axes.size() && tensor.axes[moved + 1].padded_stride <= stride) ++moved;
-  // Of equal strides the last one is that of the axis that is longer than 1.
+  // Among equal strides, the last one belongs to the axis that is longer than 1.
   const PaddedTensor::Axis& along = tensor.axes[moved];
   const int64_t step = stride / along.padded_stride;
   if (step * along.padded_stride != stride) return false;
@@ -135,7 +135,7 @@ void PaddedLines::FindRuns(int64_t first_line, Panel* panel) const {
   }
 }
 
-// Which lines exist for the terms that start at a point; whether some do not.
+// Finds the lines that exist for the terms from a point on; returns true if some do not.
 bool PaddedLines::FindHoles(const Point& term, Panel* panel) const {
   const Places& steps = lines_[0].steps;
   bool has_holes = false;
@@ -177,8 +177,8 @@ void PaddedLines::MarkExisting(int64_t first_line, int64_t lines, int64_t term_s
   }
 }
 
-// What does not exist is packed as what lies there, where that is in the tensor, and made zero then: the lines beside
-// it are packed in long runs.
+// Packs a missing element as the number at its place, if the place is in the tensor, and then makes it zero, because
+// the lines beside it are packed in long runs.
 void PaddedLines::PackTerms(const GemmTiles& tiles, const char* tensor, const Point& term, Panel* panel,
                             PanelPiece piece, char* to) const {
   const int64_t first = origin_ + term.offset;

@@ -27,13 +27,13 @@ struct PaddedTensor {
 
 using PaddedTensors = std::array<PaddedTensor, 2>;  // by side
 
-// How panels are packed from a tensor with its padding: the elements from where they lie, and zeros.
+// A packer of panels from a tensor with its padding: the elements from their places, and zeros.
 //
 // Immutable after construction, so thread-safe. Pack does not allocate and cannot fail.
 class PaddedLines {
  public:
-  // Whether the axes can be followed: each moves along one axis of the tensor or several that have no padding, and the
-  // first of the terms and the batch along none that has.
+  // Tells whether the axes can be followed. Each moves along one axis of the tensor, or along several without padding.
+  // The first axes of the terms and of the batch move only along axes without padding.
   static bool Suits(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines, const DotAxisList& terms,
                     const DotAxisList& batch);
 
@@ -43,12 +43,12 @@ class PaddedLines {
               int64_t element_bytes);
 
   bool is_used() const { return !lines_.empty(); }
-  // The axes with the strides of the tensor itself.
+  // Returns the axes with the strides of the tensor itself.
   static DotAxisList Unpadded(DotSide side, const PaddedTensor& tensor, DotAxisList axes);
 
-  // Of up to 64 lines those that are not padding, as bits, for each of the terms 0, term_step, 2 * term_step…
+  // Sets a bit for each of up to 64 lines that is not padding, for each of the terms 0, term_step, 2 * term_step…
   void MarkExisting(int64_t first_line, int64_t lines, int64_t term_step, absl::Span<uint64_t> bits) const;
-  // Of index 0 from the first element of the tensor.
+  // Returns the offset of index 0 from the first element of the tensor.
   int64_t origin() const { return origin_; }
 
   // Lines, of which a panel may have so many, and terms. `tensor` is the element that the batch starts with.

@@ -10,7 +10,7 @@
 
 namespace tensord::cpu {
 
-// Lines and terms of a matrix that is read through strides, which may be 0. Borrows the axes.
+// Lines and terms of a matrix read through strides, which may be 0. Borrows the axes.
 struct StridedLines {
   DotSide side = kLhs;
   DType dtype = DType::kInvalid;        // as it lies

@@ -12,10 +12,11 @@
 
 namespace tensord::cpu {
 
-// How one operand of a TiledGemm is read. A value, thread-compatible; Pack does not allocate and cannot fail.
+// One operand of a TiledGemm and the way in which it is read. A value, thread-compatible; Pack does not allocate and
+// cannot fail.
 struct TiledOperand {
-  // Of windows that slide along lines: the terms of an axis read what the lines read that lie so many further. Where it
-  // is used, `terms` are those without that axis, the slowest, and `lines` as many more as it reaches.
+  // Windows that slide along lines: the terms of an axis read the elements of lines a fixed number further on. With a
+  // slide, `terms` has all axes but that one, the slowest, and `lines` is longer by the axis's reach.
   struct Slide {
     int64_t count = 1;  // the size of the axis
     int64_t lines = 0;  // from one of it to the next
@@ -38,7 +39,7 @@ struct TiledOperand {
   Slide slide;
   WindowRows windows;  // where rows are read where they lie, and is_packed is false
 
-  // The slide of the last axes of lines and terms, where it leaves less to pack; and these axes with it.
+  // Returns the slide of the last axes of lines and terms, where it leaves less to pack; and these axes with it.
   static Slide FindSlide(DotSide side, DotAxisList* lines, DotAxisList* terms);
 
   // Lines beside each other of one panel, or of several where they lie side by side, for the terms of a box. `matrix`
@@ -46,8 +47,8 @@ struct TiledOperand {
   void Pack(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines, int64_t first_term,
             int64_t num_terms, char* panels) const;
 
-  // All terms of lines that slide, for `num_lines` lines and those within reach: term by term, SlideStep elements
-  // apart.
+  // Packs all terms of sliding lines, for `num_lines` lines and the lines within reach: term by term, SlideStep
+  // elements apart.
   void PackSlide(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines, char* packed) const;
   int64_t SlideStep(int64_t num_lines) const;
 

@@ -34,7 +34,7 @@ DotAxisList Merged(const DotAxisList& axes) {
   return merged;
 }
 
-// Whether windows lie over each other: there are more of their elements than places.
+// Tells whether windows overlap: they have more elements than there are places.
 bool Overlaps(const DotAxisList& rows, const DotAxisList& terms) {
   int64_t places = 1;
   for (const DotAxisList* axes : {&rows, &terms}) {

@@ -10,28 +10,28 @@
 
 namespace tensord::cpu {
 
-// The rows of a product that are windows of a tensor, as tiles read them where they lie: nothing is packed. Rows lie
-// side by side, in runs that are at least as long as a vector; where one ends within a vector that is read as two
-// pieces, and what lies in the padding is masked. The first summed axis is gone through by steps, the others by a table
-// of offsets and masks, which is small beside the tensor.
+// The rows of a product as windows of a tensor, read by tiles in place: nothing is packed. Rows lie side by side, in
+// runs at least as long as a vector. A vector across the end of a run is read as two pieces, and padding is masked. The
+// first summed axis is gone through by steps, the others by a table of offsets and masks, which is small beside the
+// tensor.
 //
 // Immutable after construction, so thread-safe.
 class WindowRows {
  public:
-  // Whether they are windows, and copying them is not the faster way. `padded` is empty where nothing is; else the axes
-  // have to pass PaddedLines::Suits as well. `lanes` of a vector; 0: tiles cannot.
+  // Tells whether the rows are windows, and copying them is not faster. `padded` is empty if nothing is padded; else
+  // the axes have to pass PaddedLines::Suits as well. `lanes` is the length of a vector; 0: tiles cannot read windows.
   static bool Suits(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
                     int64_t element_bytes, int64_t lanes);
 
   WindowRows() = default;
-  // They passed Suits.
+  // Takes axes that passed Suits.
   WindowRows(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms, int64_t element_bytes,
              int64_t lanes);
 
   bool is_used() const { return run_terms_ > 0; }
   // Summed terms that are gone through by steps.
   int64_t run_terms() const { return run_terms_; }
-  // What tiles go by for terms from `first_term` on.
+  // Returns the rows as tiles read them, for terms from `first_term` on.
   TiledRows Rows(int64_t first_row, int64_t first_term) const;
   int64_t term_step() const { return term_step_; }
 

@@ -133,7 +133,8 @@ inline void Transpose(Square<T>* rows) {
   if constexpr (kLanes < T >> 1) TransposeStep<T, kLanes<T> / 2>(rows);
 }
 
-// Up to kLanes lines: where their first elements are, and the distance of neighbours along them, in elements.
+// A group of up to kLanes lines: the places of their first elements, and the distance of neighbours along them, in
+// elements.
 struct LineGroup {
   int count = 0;
   bool together = false;  // kLanes of them, element beside element

@@ -1,5 +1,5 @@
-// Compiled once for each instruction set, with TENSORD_FFT_LANES naming it: see CMakeLists.txt. All that it defines but
-// its table is made local to its object afterwards, so that no code for a newer processor is shared with the others.
+// Compiled once for each instruction set, which TENSORD_FFT_LANES names: see CMakeLists.txt. All symbols but its table
+// are made local to its object afterwards, so that it shares no code for a newer processor with the others.
 #include "backends/cpu/fft/lanes/lanes.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #ifndef DUCC0_HOMEGROWN_SIMD
 namespace DUCC0_NAMESPACE::detail_simd {
 
-// Of vectors only the full ones are used: the library need not be compiled for narrower ones.
+// Only full vectors are used: the library need not be compiled for narrower ones.
 #define TENSORD_ONLY_FULL(T, lanes) \
   template <>                       \
   inline constexpr bool simd_exists<T, lanes> = native_simd<T>::size() == lanes&& lanes > 1;
@@ -42,13 +42,13 @@ using ducc::detail_fft::cfftpass;
 using ducc::detail_fft::rfftpass;
 using ducc::detail_fft::tidx;
 
-// Between buffers whose sizes are powers of two, so that they do not share sets of the cache.
+// A gap between buffers whose sizes are powers of two, so that they do not share sets of the cache.
 constexpr size_t kGap = 3;
 
 char* Align64(char* address) { return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(address) + 63) / 64 * 64); }
 
-// One pass object of the library, working on vectors of type V. Its scratch is that of some transforms, which share
-// all but what they transform.
+// One pass object of the library, working on vectors of type V. Several transforms share its scratch, but not their
+// data.
 template <typename Pass, typename V>
 class VectorPass {
  public:
@@ -90,8 +90,9 @@ class VectorPass {
   size_t step_;
 };
 
-// Of lines that lie element beside element some groups are read and written together where their scratch stays in a
-// second-level cache: of one, runs are a line of the cache or two, too short for the processor to see what comes.
+// Groups of lines that lie element beside element are read and written together if their scratch stays in a
+// second-level cache. One group alone makes runs of a cache line or two, too short for the processor to see the next
+// one.
 constexpr int64_t kMostTogether = 4;
 constexpr int64_t kTogetherBytes = int64_t{1} << 20;
 

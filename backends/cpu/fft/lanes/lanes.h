@@ -7,7 +7,7 @@
 namespace tensord::cpu {
 
 // Discrete Fourier transforms of lines, as many side by side as a vector has lanes. The passes are those of the library
-// ducc0, compiled once for each instruction set; here is what the rest of the backend may know of them.
+// ducc0, compiled once for each instruction set; this header is the backend's view of them.
 
 enum class FftForm : uint8_t {
   kComplex,     // n to n
@@ -16,9 +16,9 @@ enum class FftForm : uint8_t {
   kHalfToReal,  // n/2+1 bins to n real numbers; what is imaginary in bins 0 and n/2 is ignored
 };
 
-// Lines of two dense tensors, which may be one and the same where the lengths and element sizes agree. Element k of
-// line l lies l % inner + (k + l / inner * length) * inner elements from the start; with a step, which is for lanes
-// alone, l % inner + (k + l / inner * length) * step: some of the lines that lie beside each other.
+// Lines of two dense tensors, or of a single one if the lengths and element sizes agree. Element k of line l lies l %
+// inner + (k + l / inner * length) * inner elements from the start. With a step, for lanes alone, it lies l % inner +
+// (k + l / inner * length) * step from there: some of the lines that lie beside each other.
 struct FftLines {
   const void* in;
   void* out;
@@ -38,7 +38,7 @@ class FftLaneTransform {
   virtual ~FftLaneTransform() = default;
   virtual int64_t table_bytes() const = 0;
   virtual int64_t task_bytes() const = 0;  // scratch of Run, aligned to 64
-  // Vectors of lines that are read and written together where the lines lie element beside element.
+  // The vectors of lines to read and write together if the lines lie element beside element.
   virtual int64_t groups_together() const = 0;
   // Lines [begin, end). A line's bits depend on its values alone.
   virtual void Run(const FftLines& lines, int64_t begin, int64_t end, char* scratch) const = 0;
@@ -58,7 +58,7 @@ class FftSplitTransform {
   virtual void RunRows(const FftLines& line, int64_t begin, int64_t end, const char* middle, char* scratch) const = 0;
 };
 
-// What one instruction set provides, for float and for double. Thread-safe.
+// The loops of one instruction set, for float and for double. Thread-safe.
 struct FftLanes {
   const char* name;
   int64_t (*lanes)(bool is_double);

@@ -92,7 +92,8 @@ void BidiagonalMerge<R>::Prepare(R above, R below) {
   tolerance_ = 8 * kRounding<R> * std::max({std::abs(above), std::abs(below), largest});
 }
 
-// Where two poles are as good as equal a rotation of their columns takes all of the weight to the second one.
+// Takes two poles that are as good as equal together: a rotation of their columns moves all of the weight to the
+// second.
 template <typename R>
 bool BidiagonalMerge<R>::TakeTogether(int64_t former, int64_t column) {
   if (std::abs(d_[column] - d_[former]) > tolerance_) return false;
@@ -169,7 +170,7 @@ void BidiagonalMerge<R>::PackFirst() {
   v_columns_.Take(first_place_, from, from + rows);
 }
 
-// Takes the columns out of their place, those that are vectors already behind the others.
+// Takes the columns out of their place; columns that are vectors already go behind the others.
 template <typename R>
 bool BidiagonalMerge<R>::Pack() {
   R *const u_apart = packed_u_ + n_ * merged_.kept, *const v_apart = packed_v_ + v_rows_ * merged_.kept;
@@ -208,7 +209,7 @@ bool BidiagonalMerge<R>::FindRoots() {
   });
 }
 
-// The weights of which the values that were found are exact: with those the vectors are orthogonal.
+// Computes the weights for which the found values are exact: with these weights the vectors are orthogonal.
 template <typename R>
 bool BidiagonalMerge<R>::RefineWeights() {
   if (merged_.kept == 1) return true;

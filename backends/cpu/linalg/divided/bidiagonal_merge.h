@@ -40,10 +40,10 @@ struct PartsOfRows {
   bool has_more_columns;
 };
 
-// The singular vectors of two parts become those of the whole, which is, between them, a matrix of a first row of
-// weights and a diagonal of poles. Columns whose weight vanishes, or whose pole is another one's too, are vectors
-// already (deflation). The rest are multiplied with the vectors of the inner matrix. Its first pole is 0, that of the
-// column `top_`: the row taken out in U, and in V what no row of the parts reaches.
+// Joins the singular vectors of two parts into those of the whole. Between them stands an inner matrix: a first row of
+// weights and a diagonal of poles. Columns without weight, or with the pole of another column, are vectors already
+// (deflation). The rest are multiplied with the vectors of the inner matrix. Its first pole is 0 and belongs to column
+// `top_`: in U the row taken out, in V the direction that no row of the parts reaches.
 template <typename R>
 class BidiagonalMerge {
  public:

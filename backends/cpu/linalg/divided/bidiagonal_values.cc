@@ -20,7 +20,7 @@ struct QdArrays {
   R* z;
   R& q(int64_t i, int turn) const { return z[4 * i + turn]; }
   R& e(int64_t i, int turn) const { return z[4 * i + 2 + turn]; }
-  // Of rows [first, last], with both places. Its eigenvalues stay.
+  // Reverses rows [first, last], with both places. The eigenvalues stay.
   void Reverse(int64_t first, int64_t last) const {
     for (int64_t i = first, k = last; i < k; ++i, --k) std::swap_ranges(z + 4 * i, z + 4 * i + 2, z + 4 * k);
     for (int64_t i = first, k = last - 1; i < k; ++i, --k)
@@ -104,7 +104,7 @@ void Dqds<R>::SweepAndSplit(int turn) {
   arrays_.q(last_, other) = d;
 }
 
-// The last block that is left, with bounds of its numbers. False where the arrays make no sense.
+// The last block that is left, with bounds of its numbers. False if the arrays make no sense.
 template <typename R>
 bool Dqds<R>::FindBlock() {
   state_.shift_error = 0;
@@ -123,12 +123,12 @@ bool Dqds<R>::FindBlock() {
   }
   state_.turn = 0;
   ReverseIfLeastIsFirst();
-  // Gershgorin's bound of the least value, which is not tried where it is not positive.
+  // Gershgorin's bound of the least value, not tried unless it is positive.
   state_.least = -std::max(R(0), least - 2 * std::sqrt(least) * std::sqrt(largest_beside));
   return true;
 }
 
-// The least of what a sweep leaves on the diagonal tells where the least value is at home.
+// The least number that a sweep leaves on the diagonal tells at which end the least value lies.
 template <typename R>
 void Dqds<R>::ReverseIfLeastIsFirst() {
   if (last_ - first_ <= 1) return;
@@ -147,7 +147,7 @@ void Dqds<R>::ReverseIfLeastIsFirst() {
   state_.turn = 2;
 }
 
-// Sweeps until the block has none left. False where that takes too many.
+// Sweeps until the block has no rows left. False if that takes too many sweeps.
 template <typename R>
 bool Dqds<R>::SolveBlock() {
   for (int64_t sweeps = kSweepsOfRow * (last_ - first_ + 1); first_ <= last_; --sweeps) {
@@ -160,7 +160,7 @@ bool Dqds<R>::SolveBlock() {
   return true;
 }
 
-// Where e has become very small rows before it wait for their turn, with their shift.
+// Splits the block at a very small e: the rows before it wait for their turn, with their shift.
 template <typename R>
 void Dqds<R>::SplitBlock() {
   if (arrays_.e(last_, 1) > kTiny * state_.largest && arrays_.e(last_, 0) > kTiny * state_.shift) return;
@@ -208,7 +208,7 @@ int64_t BidiagonalValues(int64_t n, R* diagonal, const R* beside, R* work) {
     std::fill_n(diagonal, n, R(0));
     return 0;
   }
-  // As large as squares and sums of some may be, so that small ones have room below.
+  // The largest exponent at which squares, and sums of some, still fit, so that small numbers have room below.
   constexpr int kExponent = (2 - Limits::digits - Limits::min_exponent) / 2;
   const int exponent = kExponent - std::ilogb(largest);
   const auto squared = [exponent](R x) {

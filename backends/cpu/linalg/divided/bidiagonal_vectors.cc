@@ -130,7 +130,7 @@ int64_t BidiagonalVectors<R>::Call::Run() {
   const int exponent = largest > 0 ? std::ilogb(largest) : 0;
   ScaleBy(-exponent, work_.d, work_.n);
   ScaleBy(-exponent, work_.e, work_.n - 1);
-  // What vanishes beside the largest number is nothing beside the diagonal, and not less than that on it.
+  // A number that vanishes beside the largest one counts as zero beside the diagonal, and is raised to `least` on it.
   const R least = R(0.9) * kRounding<R>;
   for (int64_t i = 0; i < work_.n && largest > 0; ++i) {
     if (std::abs(work_.d[i]) < least) work_.d[i] = std::copysign(least, work_.d[i]);

@@ -23,8 +23,8 @@ class BidiagonalVectors {
   explicit BidiagonalVectors(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
   using Vectors = typename BidiagonalWork<R>::Matrix;
-  // The values, descending, are in `diagonal` then, and `beside` (n - 1 elements) is undefined. Of a lower bidiagonal
-  // matrix where `is_upper` is false.
+  // Decomposes a bidiagonal matrix, a lower one if `is_upper` is false. Leaves the values, descending, in `diagonal`;
+  // `beside` (n - 1 elements) is undefined afterwards.
   int64_t Run(bool is_upper, R* diagonal, R* beside, const Vectors& u, const Vectors& v_transposed, char* scratch,
               ThreadPool& pool) const;
 

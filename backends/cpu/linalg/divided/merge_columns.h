@@ -7,8 +7,8 @@
 
 namespace tensord::cpu {
 
-// What merges of divide and conquer know of the columns of two parts: which of them the secular equation keeps, with
-// their poles and weights, and which are vectors already. Borrows arrays of `count` elements.
+// The columns of two parts, as merges of divide and conquer see them: the columns that the secular equation keeps, with
+// their poles and weights, and those that are vectors already. Borrows arrays of `count` elements.
 template <typename R>
 struct MergeColumns {
   int64_t count = 0;
@@ -19,16 +19,16 @@ struct MergeColumns {
 
   void Keep(int64_t column, R pole, R weight);
 
-  // Of two columns: from = c·from + s·to, to = c·to - s·from, in the rows where either is not zero. Those of the top
-  // part are the first `top` of `rows`.
+  // A rotation of two columns: from = c·from + s·to, to = c·to - s·from, in the rows in which either is not zero. Rows
+  // of the top part are the first `top` of `rows`.
   struct Rotation {
     R c, s;
   };
   void Rotate(int64_t x, int64_t y, const Rotation& rotation, int64_t top, int64_t rows, R* from, R* to) const;
 
-  // Puts the columns in the order of their types: group[p] becomes the column that is number p, secular[p], of those
-  // that are kept, its pole, and deflated[p], of the others, its value. The first `apart` that were kept are left out.
-  // Returns how many are of which type in `columns`.
+  // Puts the columns in the order of their types. group[p] becomes the column number p; secular[p] its pole, if the
+  // column is kept; deflated[p] its value, if it is not. The first `apart` kept columns are left out. Writes the number
+  // of columns of each type into `columns`.
   void Group(int64_t apart, const R* values, SplitColumns<R>* columns);
 };
 

@@ -10,13 +10,13 @@
 #include "backends/cpu/machine/thread_pool.h"
 #include "engine/base/stop_signal.h"
 
-// How divide and conquer cuts a matrix, by its size alone, and goes through the parts.
+// The cuts of divide and conquer, by the size of the matrix alone, and the way through the parts.
 
 namespace tensord::cpu {
 
 inline constexpr int64_t kLeafRows = 32;
 inline constexpr int64_t kSharedMergeRows = 384;  // a merge of fewer is one task
-// Of the inner vectors so many columns are made at a time, of a matrix of n rows: beside it they are few.
+// Returns the columns of the inner vectors to make at a time, for a matrix of n rows: few beside the matrix.
 constexpr int64_t FactorColumns(int64_t n) { return std::clamp<int64_t>(n / 8, 64, 512); }
 inline constexpr int64_t kRootsOfTask = 16;
 inline constexpr int64_t kWeightsOfTask = 256;
@@ -64,7 +64,7 @@ class MergeTree {
   int depth_ = 0;
 };
 
-// Keeps the first row of those at which an iteration failed, counted from 1; 0 before.
+// Keeps the first row at which an iteration failed, counted from 1; 0 before.
 inline void KeepFirstFailure(int64_t row, std::atomic<int64_t>* failed) {
   int64_t known = failed->load(std::memory_order_relaxed);
   while ((known == 0 || row < known) && !failed->compare_exchange_weak(known, row, std::memory_order_relaxed)) {

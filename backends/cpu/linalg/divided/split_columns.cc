@@ -23,7 +23,7 @@ MatrixProduct RowsOfProduct(int64_t rows, int64_t terms, const typename SplitCol
           .c_column_stride = product.leading};
 }
 
-// Where no column reaches these rows there is nothing to add up.
+// Clears the rows if no column reaches them, since there is nothing to add up.
 template <typename R>
 bool ClearWithoutTerms(int64_t rows, int64_t terms, R* into, const typename SplitColumns<R>::Product& product) {
   for (int64_t j = 0; terms == 0 && j < product.columns; ++j) std::fill_n(into + j * product.leading, rows, R(0));

@@ -7,7 +7,7 @@
 
 namespace tensord::cpu {
 
-// Where a column of two blocks of rows is not zero; one that is left alone is not among them.
+// The blocks of rows, of two, in which a column is not zero; a deflated column is in neither.
 enum ColumnType : int8_t { kOnlyTop, kBoth, kOnlyBottom, kDeflated, kColumnTypes };
 
 // Columns of which the first are zero in the bottom rows, the last in the top rows: what is not zero, packed. Borrows
@@ -23,8 +23,7 @@ struct SplitColumns {
   R* bottom = nullptr;  // bottom_rows x (both + only_bottom)
 
   int64_t count() const { return only_top + both + only_bottom; }
-  // Copies the rows of column `index` that are not zero out of whole columns, of which the bottom rows begin at
-  // `bottom`.
+  // Copies the nonzero rows of column `index` out of whole columns, whose bottom rows begin at `bottom`.
   void Take(int64_t index, const R* whole_top, const R* whole_bottom) const;
   // The columns times a factor of count() rows and any columns, into such whole columns.
   struct Product {
@@ -34,12 +33,13 @@ struct SplitColumns {
     R *top, *bottom;
     int64_t leading;
   };
-  // On the calling thread.
+  // Multiplies on the calling thread.
   void Multiply(const Product& product) const;
-  // By tiles of ours on all threads. `scratch` has ProductBytes(n, product.columns) for n rows and is aligned to 64.
+  // Multiplies by tiles of ours on all threads. `scratch` has ProductBytes(n, product.columns) for n rows and is
+  // aligned to 64.
   void MultiplyOnPool(const Product& product, char* scratch, int64_t scratch_bytes, ThreadPool& pool) const;
 
-  // What products of n rows, as two blocks that are about as long, and at most so many columns take beside them.
+  // Returns the scratch for products of n rows, in two blocks of about equal length, and at most so many columns.
   static int64_t ProductBytes(int64_t n, int64_t columns);
 };
 

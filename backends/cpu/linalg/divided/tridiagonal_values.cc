@@ -11,13 +11,13 @@ namespace {
 
 constexpr int64_t kSweepsOfRow = 30;
 
-// Rows from 0 on of which none is apart from the next, with the squares of what is beside the diagonal.
+// A block of rows from 0 on, each joined to the next, with the squares of the numbers beside the diagonal.
 template <typename R>
 class Block {
  public:
   Block(int64_t n, R* diagonal, R* squares) : n_(n), d_(diagonal), squares_(squares) {}
 
-  // Leaves the values in the diagonal. False where more than `sweeps` would be needed, of which it takes its own.
+  // Leaves the values in the diagonal. False if more than `sweeps` would be needed; subtracts its own sweeps from them.
   bool Solve(int64_t* sweeps);
 
  private:
@@ -50,7 +50,7 @@ bool Block<R>::Solve(int64_t* sweeps) {
   return true;
 }
 
-// The values of two rows, of which the lesser one is made of the larger one, so that nothing cancels.
+// Computes the values of two rows. The lesser one is made of the larger one, so that nothing cancels.
 template <typename R>
 void Block<R>::SolveTwo(int64_t first) {
   const R a = d_[first], c = d_[first + 1], b = std::sqrt(squares_[first]);

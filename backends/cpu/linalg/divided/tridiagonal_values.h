@@ -8,7 +8,7 @@
 
 namespace tensord::cpu {
 
-// Whether a row is joined to the next one: what vanishes beside the diagonal parts blocks, as in LAPACK.
+// Tells whether a row is joined to the next one: as in LAPACK, a number that vanishes beside the diagonal parts blocks.
 template <typename R>
 bool IsJoined(const R* diagonal, const R* beside, int64_t row) {
   return std::abs(beside[row]) >

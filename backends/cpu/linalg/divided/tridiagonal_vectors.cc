@@ -73,9 +73,9 @@ class TridiagonalVectors<R>::Call {
   std::atomic<int64_t> failed_{0};
 };
 
-// The eigenvectors of two halves, whose matrix differs from the whole by rho·v·v^T, become those of the whole. Columns
-// of a half whose part of v vanishes, or whose value is another one's too, are vectors already (deflation). The rest
-// are multiplied with the vectors of diag(poles) + rho·weights·weights^T.
+// Joins the eigenvectors of two halves into those of the whole, whose matrix differs from theirs by rho·v·v^T. Columns
+// of a half without a part of v, or with the value of another column, are vectors already (deflation). The rest are
+// multiplied with the vectors of diag(poles) + rho·weights·weights^T.
 template <typename R>
 class TridiagonalVectors<R>::Merge {
  public:
@@ -140,7 +140,7 @@ void TridiagonalVectors<R>::Merge::Run() {
   SortValues();
 }
 
-// Makes v of norm 1, and all columns in the order of their values. False where it vanishes.
+// Makes v of norm 1, and all columns in the order of their values. False if it vanishes.
 template <typename R>
 bool TridiagonalVectors<R>::Merge::Prepare() {
   const R half = std::sqrt(R(0.5)), bottom = rho_ < 0 ? -half : half;
@@ -160,8 +160,8 @@ bool TridiagonalVectors<R>::Merge::Prepare() {
   return rho_ * largest_z > tolerance_;
 }
 
-// Where two values are so close that a rotation of their columns leaves a negligible entry beside the diagonal, it
-// takes all of the weight to the second one.
+// Takes two close values together: if a rotation of their columns leaves a negligible entry beside the diagonal, it
+// moves all of the weight to the second one.
 template <typename R>
 bool TridiagonalVectors<R>::Merge::TakeTogether(int64_t former, int64_t column) {
   const R tau = std::hypot(z_[column], z_[former]);
@@ -200,7 +200,7 @@ void TridiagonalVectors<R>::Merge::Group() {
   columns_.bottom = packed_ + top_ * (columns_.only_top + columns_.both);
 }
 
-// Takes the columns out of their place, those that are vectors already behind the others.
+// Takes the columns out of their place; columns that are vectors already go behind the others.
 template <typename R>
 bool TridiagonalVectors<R>::Merge::Pack() {
   R* const apart = packed_ + n_ * merged_.kept;
@@ -227,7 +227,7 @@ bool TridiagonalVectors<R>::Merge::FindRoots() {
   });
 }
 
-// The weights of which the values that were found are exact: with those the vectors are orthogonal.
+// Computes the weights for which the found values are exact: with these weights the vectors are orthogonal.
 template <typename R>
 bool TridiagonalVectors<R>::Merge::RefineWeights() {
   if (merged_.kept <= 2) return true;

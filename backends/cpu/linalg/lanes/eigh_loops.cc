@@ -20,10 +20,11 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
-// Rotations of less than this square are none, 2^-120 of the largest entries: what is left of entries that vanish.
+// Rotations of less than this square are skipped: 2^-120 of the largest entries, the remains of entries that vanish.
 constexpr double kNoSquare = 0x1p160;
 
-// What makes A(p, q) zero, p < q, and the lanes in which that is needed; of A the lower triangle.
+// Chooses the rotation that makes A(p, q) zero, p < q, and returns the lanes in which it is needed; reads the lower
+// triangle of A.
 template <class N>
 HWY_INLINE Lanes<typename N::Real> ChooseRotation(LaneMatrix<N> a, int64_t p, int64_t q, Rotation<N>* rotation) {
   using T = typename N::Real;

@@ -96,8 +96,8 @@ HWY_INLINE void PivotColumn(LaneMatrix<N> a, int64_t columns, int64_t j, typenam
   }
 }
 
-// R and, below it, what Q consists of, with the factors tau. With `pivots` columns are exchanged first, so that those
-// of R become shorter and shorter.
+// Leaves R and, below it, the reflectors of Q, with the factors tau. With `pivots` columns are exchanged first, so that
+// the columns of R become shorter and shorter.
 template <class N>
 HWY_NOINLINE void FactorQr(LaneMatrix<N> a, int64_t columns, LaneMatrix<N> tau, typename N::Real* pivots) {
   for (int64_t j = 0; j < std::min(a.rows, columns); ++j) {
@@ -108,8 +108,8 @@ HWY_NOINLINE void FactorQr(LaneMatrix<N> a, int64_t columns, LaneMatrix<N> tau, 
   }
 }
 
-// x := Q x for the product of `count` reflectors of a. Columns of x before `from` and rows after their own number are
-// known to be those of the identity where `is_identity`.
+// x := Q x for the product of `count` reflectors of a. With `is_identity`, columns of x before `from` and rows after
+// their own number are known to be those of the identity.
 template <class N>
 HWY_NOINLINE void ApplyQ(LaneMatrix<N> a, int64_t count, LaneMatrix<N> tau, LaneMatrix<N> x, int64_t columns,
                          bool is_identity) {

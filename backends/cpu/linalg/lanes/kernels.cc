@@ -15,14 +15,15 @@
 namespace tensord::cpu {
 namespace {
 
-// The largest matrices that are much faster across lanes in a batch, while a single one takes at most two or three
-// times as long as LAPACK does. Where L, U and P are stored and rows of L exchanged, or sweeps go on, that ends sooner.
+// Returns the size of the largest matrices that are much faster across lanes in a batch, while a single one takes at
+// most two or three times as long as in LAPACK. It is smaller for ops that store L, U and P and exchange rows of L, or
+// that sweep.
 int64_t LargestSize(SmallMatrixOp op) {
   const bool ends_sooner = op == SmallMatrixOp::kLu || op == SmallMatrixOp::kSvd || op == SmallMatrixOp::kEigh;
   return ends_sooner ? 16 : kMaxSmallMatrixSize;
 }
 
-// What an instruction is for the loops: its operands and results are theirs, except that values alone are one result.
+// An instruction as the loops see it: its operands and results are theirs, except that values alone are one result.
 struct SmallMatrixCase {
   SmallMatrixOp op;
   SmallMatrixBatch sizes;
@@ -82,8 +83,8 @@ std::optional<SmallMatrixCase> CaseOf(const BoundInstruction& instruction) {
   }
 }
 
-// Tasks are ranges of groups of matrices that lie across lanes. Scratch holds each task's first failure; what tasks
-// work in stays in the caches: as many places as may run at a time, which are the workspace where there are several.
+// Tasks are ranges of groups of matrices that lie across lanes. Scratch holds each task's first failure. Workspaces of
+// tasks stay in the caches: there are as many as tasks may run at a time.
 class SmallMatrixKernel final : public Kernel {
  public:
   SmallMatrixKernel(const BoundInstruction& instruction, const SmallMatrixCase& found, const SmallMatrixLoops& loops)
@@ -134,7 +135,7 @@ class SmallMatrixKernel final : public Kernel {
  private:
   static constexpr int64_t kMaxTasks = 64;
   static constexpr int64_t kTaskWork = int64_t{1} << 15;  // of vector operations
-  // What runs between two looks whether the run is still wanted: some milliseconds.
+  // The work between two looks whether the run is still wanted: some milliseconds.
   static constexpr int64_t kPieceWork = int64_t{1} << 21;
   static constexpr int64_t kSweeps = 30;  // times as much work as without
 

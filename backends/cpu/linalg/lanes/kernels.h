@@ -5,9 +5,9 @@
 
 namespace tensord::cpu {
 
-// The kernels of linear algebra for small matrices, which lie across the lanes of vectors; null where an instruction is
-// not for them. That depends on the op, the dtype and the sizes of a matrix, never on how many there are: so do the
-// bits.
+// Returns the kernels of linear algebra for small matrices, which lie across the lanes of vectors; null if an
+// instruction is not for them. That depends on the op, the dtype and the sizes of a matrix, never on how many there
+// are: so do the bits.
 absl::StatusOr<std::unique_ptr<Kernel>> MakeSmallMatrixKernel(const BoundInstruction& instruction);
 
 }  // namespace tensord::cpu

@@ -236,7 +236,7 @@ class LaneScratch {
     next_ += rows * columns * N::kStep;
     return {data, rows};
   }
-  // Of reals, with the room of numbers.
+  // Allocates a vector of reals, with the room of numbers.
   Real* Vector(int64_t size) { return Matrix(size, 1).data; }
 
  private:
@@ -365,7 +365,7 @@ HWY_INLINE Reals<T> PowerOfTwo(hn::Vec<hn::RebindToSigned<Tag<T>>> exponent) {
   return hn::BitCast(Tag<T>(), hn::ShiftLeft<kMantissaBits>(hn::Add(exponent, hn::Set(di, kBias))));
 }
 
-// Of `size` reals, in place.
+// Scales `size` reals in place.
 template <typename T, int kTarget>
 HWY_NOINLINE LaneScaling<T> ScaleLanes(int64_t size, T* data) {
   constexpr int kMantissaBits = std::numeric_limits<T>::digits - 1, kBias = std::numeric_limits<T>::max_exponent - 1;
@@ -375,7 +375,7 @@ HWY_NOINLINE LaneScaling<T> ScaleLanes(int64_t size, T* data) {
   scaling.poison = ClearNonFinite(size, data);
   Reals<T> largest = hn::Zero(d);
   for (int64_t i = 0; i < size; ++i) largest = hn::Max(largest, hn::Abs(hn::Load(d, data + i * kLanes<T>)));
-  // Of a denormal this is one too few, and 2^-51 of the target still a good place to be.
+  // For a denormal this is one too few, and 2^-51 of the target is still a good place to be.
   const auto biased =
       hn::BitCast(di, hn::ShiftRight<kMantissaBits>(hn::BitCast(hn::RebindToUnsigned<Tag<T>>(), largest)));
   const auto shift = hn::Sub(hn::Set(di, kTarget + kBias), biased);
@@ -413,7 +413,7 @@ class LaneInfo {
 
   HWY_INLINE void Forgive(Lanes<T> where) { info_ = hn::IfThenZeroElse(where, info_); }
 
-  // The first matrix of `count` that has failed, counted from `begin`.
+  // Returns the first matrix of `count` that has failed, counted from `begin`.
   HWY_INLINE SmallMatrixFailure First(int64_t begin, int64_t count) const {
     const Tag<T> d;
     if (hn::AllTrue(d, hn::Eq(info_, hn::Zero(d)))) return {};

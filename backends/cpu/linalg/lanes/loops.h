@@ -7,7 +7,7 @@
 
 namespace tensord::cpu {
 
-// Of rows, columns and right sides.
+// The most rows, columns and right sides.
 inline constexpr int64_t kMaxSmallMatrixSize = 32;
 
 enum class SmallMatrixOp { kCholesky, kLu, kQr, kSvd, kEigh, kSolve, kTriangularSolve };
@@ -32,16 +32,16 @@ struct SmallMatrixBatch {
   void* results[4] = {};
 };
 
-// The first matrix of a batch that cannot be done, with what LAPACK's info says of it: the column of the first diagonal
-// entry that is zero (kSolve) or not positive (kCholesky), or 1 where sweeps do not converge (kSvd, kEigh). All other
-// matrices have their results.
+// The first matrix of a batch that cannot be done, with LAPACK's info for it: the column of the first diagonal entry
+// that is zero (kSolve) or not positive (kCholesky), or 1 if sweeps do not converge (kSvd, kEigh). All other matrices
+// have their results.
 struct SmallMatrixFailure {
   int64_t matrix = -1;  // none
   int64_t info = 0;
 };
 
-// What lies across the lanes of vectors for one op and dtype. The bits of a matrix's results do not depend on its place
-// in the batch nor on its neighbours, nor on how a batch is cut into calls.
+// The loops across the lanes of vectors for one op and dtype. The bits of a matrix's results do not depend on its place
+// in the batch, on its neighbours, or on the cut of a batch into calls.
 struct SmallMatrixLoops {
   SmallMatrixFailure (*run)(const SmallMatrixBatch& batch, void* scratch) = nullptr;  // null: not on this machine
   int64_t lanes = 0;                                                                  // matrices that are done at once

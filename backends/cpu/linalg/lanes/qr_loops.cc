@@ -20,7 +20,7 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
-// Entries near this power of two have squares as numbers, and so have those that matter beside them.
+// Entries near this power of two have normal numbers as squares, and so have all entries that matter beside them.
 template <typename T>
 constexpr int kQrScale = sizeof(T) == 4 ? 56 : 400;
 

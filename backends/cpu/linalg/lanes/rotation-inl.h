@@ -29,8 +29,8 @@ struct Rotation {
   Lanes<typename N::Real> lanes;   // that turn
 };
 
-// What makes the off-diagonal entry of [[a, off], [conj(off), a + difference]] zero, by at most 45°; lanes outside of
-// `mask` stay as they are. H. Rutishauser, "The Jacobi method for real symmetric matrices" (1966).
+// Makes a rotation by at most 45° that takes the off-diagonal entry of [[a, off], [conj(off), a + difference]] to zero;
+// lanes outside of `mask` stay as they are. H. Rutishauser, "The Jacobi method for real symmetric matrices" (1966).
 template <class N>
 HWY_INLINE Rotation<N> MakeRotation(Lanes<typename N::Real> mask, Reals<typename N::Real> difference, N off,
                                     Reals<typename N::Real> off_square) {
@@ -56,7 +56,7 @@ HWY_INLINE Rotation<N> MakeRotation(Lanes<typename N::Real> mask, Reals<typename
   return rotation;
 }
 
-// Of `count` entries of two columns or rows; kConjugates: y is stored as its conjugate.
+// Rotates `count` entries of two columns or rows; kConjugates: y is stored as its conjugate.
 template <class N, bool kConjugates = false>
 HWY_INLINE void Rotate(const Rotation<N>& rotation, int64_t count, typename N::Real* x, int64_t x_step,
                        typename N::Real* y, int64_t y_step) {
@@ -75,8 +75,8 @@ struct PairsOfRound {
   int64_t count = 0;
   int64_t first[kMost], second[kMost];
 
-  // In n - 1 rounds, or n where that is odd, each pair of n comes once: the order of a round-robin tournament, after
-  // R. P. Brent and F. T. Luk (1985).
+  // Pairs all n, each pair once in n - 1 rounds, or n rounds for odd n: the order of a round-robin tournament, after R.
+  // P. Brent and F. T. Luk (1985).
   PairsOfRound(int64_t n, int64_t round) {
     const int64_t players = n + n % 2;
     for (int64_t k = 0; k < players / 2; ++k) {

@@ -24,7 +24,7 @@ namespace {
 // Columns shorter than this, some 2^-390 of the longest, have no direction that is worth rotations.
 constexpr double kNoLength = 0x1p-190;
 
-// What makes columns p and q of x orthogonal, and the lanes in which that is needed.
+// Chooses the rotation that makes columns p and q of x orthogonal, and returns the lanes in which it is needed.
 template <class N>
 HWY_INLINE Lanes<typename N::Real> ChooseRotation(LaneMatrix<N> x, int64_t p, int64_t q,
                                                   Reals<typename N::Real> tolerance_square, Rotation<N>* rotation) {
@@ -94,7 +94,7 @@ HWY_NOINLINE void SortByLength(LaneMatrix<N> x, LaneMatrix<N> turns, typename N:
   }
 }
 
-// Columns of x whose length was nothing become some that are orthogonal to the others: those of the Q of x.
+// Replaces columns of x of length zero by columns of the Q of x, which are orthogonal to the others.
 template <class N>
 HWY_NOINLINE void Complete(LaneMatrix<N> x, const typename N::Real* lengths, LaneMatrix<N> copy, LaneMatrix<N> q,
                            LaneMatrix<N> tau) {
@@ -126,7 +126,7 @@ HWY_NOINLINE void ConjugateTranspose(LaneMatrix<N> from, int64_t columns, LaneMa
 
 // The tall A (or A^H) = Q R P^T with columns exchanged by length, R^H = W S J^H by rotations from the right, so that A
 // = (Q J) S (P W)^H. After Z. Drmač and K. Veselić, "New fast and accurate Jacobi SVD algorithm" (2008): R^H is nearly
-// diagonal where A is graded, and its rows keep what small values depend on.
+// diagonal if A is graded, and its rows keep the entries that small values depend on.
 template <class N, typename Element>
 SmallMatrixFailure Svd(const SmallMatrixBatch& batch, void* scratch) {
   using T = typename N::Real;
@@ -177,7 +177,7 @@ SmallMatrixFailure Svd(const SmallMatrixBatch& batch, void* scratch) {
     SetIdentity(left, side);
     for (int64_t j = 0; j < k; ++j) std::copy(turns.at(0, j), turns.at(0, j + 1), left.at(0, j));
     ApplyQ(a, k, tau, left, side, false);
-    // Of A: (left, x^H); of A^H: (x, left^H).
+    // For A: (left, x^H); for A^H: (x, left^H).
     turned.rows = is_wide ? side : k;
     ConjugateTranspose(is_wide ? left : x, turned.rows, turned);
     const int64_t u_size = m * (is_wide ? k : side) * kParts, v_size = (is_wide ? side : k) * n * kParts;

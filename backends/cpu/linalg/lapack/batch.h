@@ -14,7 +14,7 @@
 
 namespace tensord::cpu {
 
-// Where the parts of a routine's scratch lie, each aligned to a cache line.
+// The places of the parts of a routine's scratch, each aligned to a cache line.
 class ScratchLayout {
  public:
   template <typename T>

@@ -13,9 +13,9 @@
 
 namespace tensord::cpu {
 
-// What lies around LAPACK's calls: parts of column-major matrices are copied, cleared and looked at.
+// Work around LAPACK's calls: parts of column-major matrices are copied, cleared and inspected.
 
-// The lower triangle of an m×n matrix, from the `below`-th diagonal under the main one on. What is above stays.
+// Copies the lower triangle of an m×n matrix, from the `below`-th diagonal under the main one on. Entries above stay.
 template <typename T>
 void CopyLower(const T* from, int64_t from_rows, int64_t below, int64_t m, int64_t n, T* into) {
   for (int64_t j = 0; j < std::min(m - below, n); ++j) {
@@ -90,8 +90,8 @@ bool IsLowerFinite(const T* matrix, int64_t n) {
   return true;
 }
 
-// Whether the largest number is so far from the ends of the format that its square, and a product of some, is neither 0
-// nor infinite.
+// Tells whether the largest number is so far from the ends of the format that its square, and products of some squares,
+// are neither 0 nor infinite.
 template <typename R>
 bool IsOrdinary(R largest) {
   constexpr bool kIsSingle = std::is_same_v<R, float>;
@@ -114,8 +114,8 @@ lapack::Real<T> LargestOfLower(const T* matrix, int64_t n) {
   return largest;
 }
 
-// The power of two that takes numbers to an ordinary scale, exactly but for what vanishes beside the largest; 1 where
-// they are there, or zero.
+// Returns the power of two that takes numbers to an ordinary scale, exactly but for numbers that vanish beside the
+// largest; 1 if they have that scale already, or are zero.
 template <typename R>
 R ScaleToOrdinary(R largest) {
   constexpr int kMostExponent = std::is_same_v<R, float> ? 120 : 1000;

@@ -14,7 +14,7 @@
 
 // LAPACK's routines under one name for all element types, through LAPACKE's work-level interface: no allocation, no
 // check for NaN. Matrices are column-major and dense. Sizes were checked to fit LAPACK's 32 bits. Each returns LAPACK's
-// info. Those with a workspace tell its size, in elements, where `work` is null.
+// info. Routines with a workspace return its size, in elements, if `work` is null.
 
 namespace tensord::cpu::lapack {
 
@@ -34,7 +34,7 @@ using Real = typename RealOf<T>::type;
 template <typename T>
 inline constexpr bool kIsComplex = !std::is_same_v<T, Real<T>>;
 
-// What a workspace query has answered; a float may have been rounded down.
+// Returns the answer of a workspace query as a size; a float may have been rounded down.
 template <typename T>
 int64_t WorkSize(T answer) {
   const double size = static_cast<double>(std::real(answer));
@@ -92,7 +92,7 @@ TENSORD_LAPACK_UNITARY(Complex64, cungqr)
 TENSORD_LAPACK_UNITARY(Complex128, zungqr)
 #undef TENSORD_LAPACK_UNITARY
 
-// How a singular value decomposition is asked for: no vectors, the first min(m, n), or all.
+// The vectors wanted of a singular value decomposition: none, the first min(m, n), or all.
 enum class Vectors : char { kNone = 'N', kThin = 'S', kFull = 'A' };
 
 // Numbers of the real workspace: none for real matrices.
@@ -213,7 +213,7 @@ TENSORD_LAPACK_GENERAL(Complex128, zgeev, x.values, , x.real_work)
 #undef TENSORD_LAPACK_PARTS
 #undef TENSORD_LAPACK_GENERAL
 
-// How op(A) of a triangular system is made of A.
+// The op(A) of a triangular system.
 struct Triangle {
   bool left;
   bool lower;
@@ -235,7 +235,7 @@ TENSORD_LAPACK_TRSM(Complex64, c, &kOne)
 TENSORD_LAPACK_TRSM(Complex128, z, &kOne)
 #undef TENSORD_LAPACK_TRSM
 
-// Of an m×k and a k×n matrix.
+// Sizes of the product of an m×k and a k×n matrix.
 struct ProductSizes {
   int64_t m, n, k;
   CBLAS_TRANSPOSE transpose_b = CblasNoTrans;

@@ -8,7 +8,7 @@
 
 namespace tensord::cpu {
 
-// What algorithms for real and complex numbers alike need beside the operators.
+// Functions that algorithms for real and for complex numbers need beside the operators.
 
 // Real numbers that one of T consists of.
 template <typename T>
@@ -23,7 +23,7 @@ T Conjugate(T x) {
   }
 }
 
-// Of finite numbers: the operator for complex ones looks for NaN and infinities in what it made.
+// Multiplies finite numbers: the operator for complex ones looks for NaN and infinities in its result.
 template <typename T>
 T Multiply(T a, T b) {
   if constexpr (lapack::kIsComplex<T>) {
@@ -33,9 +33,9 @@ T Multiply(T a, T b) {
   }
 }
 
-// A complex matrix as it lies is a real one of twice as many rows. Where each of its columns is followed by itself
-// times i, its product with the parts of another matrix's numbers, one below the other, is that of the two complex
-// matrices. Writes that column behind `column`; real numbers need none.
+// Writes a column times i behind `column`; real numbers need none. A complex matrix as it lies is a real one of twice
+// as many rows. With each column followed by itself times i, its product with the parts of another matrix's numbers,
+// one below the other, is the product of the two complex matrices.
 template <typename T>
 void AddColumnTimesI(T* column, int64_t count) {
   if constexpr (lapack::kIsComplex<T>) {

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/linalg/lapack/lapack.h"
 
-// Roots of the equations that divide and conquer leaves, which LAPACKE does not have: LAPACK's own symbols.
+// Roots of the equations of divide and conquer, which LAPACKE does not have: LAPACK's own symbols.
 
 extern "C" {
 void slaed4_(const lapack_int* n, const lapack_int* i, const float* d, const float* z, float* delta, const float* rho,

@@ -18,7 +18,7 @@ TENSORD_LAPACK_REFLECTOR(Complex64, c)
 TENSORD_LAPACK_REFLECTOR(Complex128, z)
 #undef TENSORD_LAPACK_REFLECTOR
 
-// Of real matrices.
+// Steps for real matrices.
 #define TENSORD_LAPACK_STEPS(T, p)                                                                               \
   /* Eigenvectors of a tridiagonal matrix by QR iterations, in columns `leading` apart. work: 2n. */             \
   inline int64_t Steqr(int64_t n, T* diagonal, T* beside, T* vectors, int64_t leading, T* work) {                \

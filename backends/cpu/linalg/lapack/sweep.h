@@ -20,9 +20,9 @@ void dlasq3_(const lapack_int* first, lapack_int* last, double* z, lapack_int* t
 
 namespace tensord::cpu::lapack {
 
-// Numbers that sweeps leave for the next one. Of the first four its caller knows the meaning: the place of the arrays
-// that is current, or 2 where rows were turned round since the last sweep; the least number of the diagonal, or less a
-// first shift; the shifts so far; and a bound of the numbers.
+// Numbers that sweeps leave for the next one. The caller knows the meaning of the first four: the current place of the
+// arrays, or 2 if rows were turned round since the last sweep; the least number of the diagonal, or less a first shift;
+// the shifts so far; and a bound of the numbers.
 template <typename R>
 struct SweepState {
   lapack_int turn = 0;
@@ -32,8 +32,8 @@ struct SweepState {
   R least1 = 0, least2 = 0, d = 0, d1 = 0, d2 = 0, g = 0, tau = 0;
 };
 
-// Takes rows [first, last] to the next place of their arrays, after those at the end that are eigenvalues already: q of
-// place 0 has them, and `last` is before them.
+// Takes rows [first, last] to the next place of their arrays. Rows at the end that are eigenvalues already are left
+// out: their values are in q of place 0, and `last` is before them.
 #define TENSORD_LAPACK_SWEEP(T, p)                                                                                     \
   inline void DqdsSweep(int64_t first, int64_t* last, T* z, SweepState<T>* s) {                                        \
     const lapack_int begin = static_cast<lapack_int>(first + 1), is_ieee = 1;                                          \

@@ -9,7 +9,7 @@
 namespace tensord::cpu {
 namespace {
 
-// What scales may become.
+// The largest exponent of a scale.
 template <typename R>
 constexpr int kMostBalancingExponent = std::is_same_v<R, float> ? 60 : 500;
 
@@ -32,8 +32,8 @@ void ExchangeLines(int64_t n, int64_t i, int64_t j, T* a) {
 
 }  // namespace
 
-// counts[i] are the numbers beside the diagonal of row i that are not zero, in columns that are left; counts[n + i]
-// those of column i, likewise.
+// counts[i] is the number of nonzero entries of row i beside the diagonal, in the columns that are left; counts[n + i]
+// that of column i, likewise.
 template <typename T>
 typename Balancing<T>::Range Balancing<T>::Permute(T* a, int64_t* places, int64_t* counts) const {
   int64_t *const in_row = counts, *const in_column = counts + n_;
@@ -68,7 +68,7 @@ typename Balancing<T>::Range Balancing<T>::Permute(T* a, int64_t* places, int64_
   return range;
 }
 
-// Whether the line's row and column were too unlike each other.
+// Scales row and column i; true if they were too unlike each other.
 template <typename T>
 bool Balancing<T>::Scale(const Range& range, int64_t i, T* a, R* scale) const {
   R column = 0, row = 0;

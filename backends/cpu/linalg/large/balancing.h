@@ -9,10 +9,10 @@
 
 namespace tensord::cpu {
 
-// A general matrix before its eigenvalues are sought [Parlett and Reinsch, Balancing a matrix for calculation of
-// eigenvalues and eigenvectors, 1969], as LAPACK's gebal: rows and columns that are eigenvalues as they are go to its
-// ends, and those between are scaled by powers of two until their norms are alike. It takes a time of n² for the first,
-// where LAPACK may take one of n³, and stops between passes.
+// The balancing of a general matrix before its eigenvalues are sought [Parlett and Reinsch, Balancing a matrix for
+// calculation of eigenvalues and eigenvectors, 1969], as LAPACK's gebal does it. Rows and columns that are eigenvalues
+// already go to the matrix's ends; the rest are scaled by powers of two until their norms are alike. The first step
+// takes a time of n², where LAPACK may take n³, and stops between passes.
 //
 // Immutable, so thread-safe. No function allocates.
 template <typename T>
@@ -28,8 +28,8 @@ class Balancing {
   static constexpr int MostExponent() { return std::numeric_limits<R>::max_exponent - 32; }
 
   explicit Balancing(int64_t n) : n_(n) {}
-  // n elements each. `places`: row and column i was exchanged with those of places[i], from the ends inwards. Those of
-  // `counts` are scratch: 2n.
+  // Balances a matrix. All arrays have n elements, `counts` 2n. `places`: row and column i were exchanged with those of
+  // places[i], from the ends inwards. `counts` is scratch.
   Range Balance(T* a, int64_t* places, R* scales, int64_t* counts) const;
   // Eigenvectors of the balanced matrix become those of the matrix: the rows of one.
   template <typename V>

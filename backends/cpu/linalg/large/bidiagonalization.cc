@@ -26,7 +26,8 @@ void AddProduct(int64_t m, int64_t k, const T* a, MatrixStrides strides, const T
   BlasMatrixVector(kDTypeOf<T>, m, k, strides, /*conjugates=*/false, /*accumulates=*/true, a, x, x_step, y, 1);
 }
 
-// A matrix with dense columns, or dense rows, of what is reduced, which begins `offset` elements before it.
+// The part of the matrix that is left to reduce, with dense columns or dense rows, which begins `offset` elements
+// before it.
 template <typename T>
 struct Rest {
   int64_t m, k;
@@ -59,7 +60,7 @@ void Product(const ReductionLoops<T>& loops, const Rest<T>& rest, const T* x, T*
   }
 }
 
-// Of real numbers they themselves.
+// Returns the conjugates, written to `into`; real numbers are returned as they are.
 template <typename T>
 const T* Conjugates(const T* x, int64_t count, T* into) {
   if (!lapack::kIsComplex<T>) return x;
@@ -69,10 +70,11 @@ const T* Conjugates(const T* x, int64_t count, T* into) {
 
 }  // namespace
 
-// Of the panel. With V's and U's columns the reflectors from the left and from the right as they are stored, the matrix
-// that is to come is A + V·(-Y)^T + (-X)·U^T; the products' columns alternate: from_left has v, -x, v, -x, …,
-// from_right -y, u, -y, u, …. Nothing in these products is conjugated: the complex reflectors of rows are stored as
-// conjugates, 1 - tau·conj(u)·u^T, where m >= n; where the matrix is taken as its transpose, those of its columns are.
+// The work of one panel. V and U are the columns of the reflectors from the left and from the right as they are stored;
+// the matrix to come is A + V·(-Y)^T + (-X)·U^T. The products' columns alternate: from_left has v, -x, v, -x, …,
+// from_right -y, u, -y, u, …. Nothing in these products is conjugated: complex reflectors of rows are stored as
+// conjugates, 1 - tau·conj(u)·u^T, if m >= n; if the matrix is taken as its transpose, the reflectors of its columns
+// are.
 template <typename T>
 struct Bidiagonalization<T>::Work {
   const T* matrix;
@@ -141,7 +143,7 @@ void Bidiagonalization<T>::ReduceColumn(const Panel& panel, int64_t i, T* a, con
   const MatrixStrides left_transposed{.row_stride = work.rows, .column_stride = 1};
   const MatrixStrides right{.row_stride = 1, .column_stride = work.columns};
   T* const corner = a + i * (strides_.row_stride + strides_.column_stride);
-  // Rows of the given matrix are those whose reflectors are made of conjugates.
+  // Reflectors of the given matrix's rows are made of conjugates.
   const auto sort = [&](T x) { return is_upper_ ? x : Conjugate(x); };
 
   for (int64_t j = 0; j < rows; ++j) work.line[j] = corner[j * strides_.row_stride];

@@ -36,7 +36,7 @@ class Bidiagonalization {
   void Run(T* a, R* diagonal, R* beside, T* column_tau, T* row_tau, char* scratch, ThreadPool& pool) const;
 
  private:
-  // What follows a panel of reflectors is updated by a product.
+  // A panel of reflectors; a product updates the rest of the matrix after it.
   struct Panel {
     int64_t first = 0;
     int64_t columns = 0;
@@ -51,7 +51,7 @@ class Bidiagonalization {
 
   ReductionLoops<T> loops_{};
   bool is_upper_ = true;
-  // Of the matrix with at least as many rows as columns: the given one or its transpose.
+  // Sizes of the given matrix or its transpose, whichever has at least as many rows as columns.
   int64_t rows_ = 0, columns_ = 0;
   MatrixStrides strides_;
   std::vector<Panel> panels_;

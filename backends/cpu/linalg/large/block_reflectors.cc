@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kReflectorBlock = 64;  // parts of reflectors
 constexpr int64_t kLeastLength = 96;     // below it LAPACK's calls cost less
 
-// What numbers consist of, and of how many of them.
+// Return the dtype of a number's parts, and how many parts it has.
 DType PartOf(DType dtype) {
   if (!kComplexes.Contains(dtype)) return dtype;
   return dtype == DType::kC64 ? DType::kF32 : DType::kF64;

@@ -8,12 +8,11 @@
 
 namespace tensord::cpu {
 
-// Products with the unitary matrix Q = H_0·H_1·… of Householder reflectors as LAPACK's factorizations leave them:
-// H_i = 1 - tau_i·v·v^H, where v has zeros before element i and a one there. Blocks of reflectors become
-// 1 - V·T·V^H [Schreiber and Van Loan, A storage-efficient WY representation for products of Householder
-// transformations, 1989], so that nearly all work is products of matrices, which run on all threads: LAPACK's own
-// routines take narrower blocks and one thread. The products of complex numbers are those of real matrices, where a
-// column of V is two: itself and times i.
+// Products with the unitary matrix Q = H_0·H_1·… of Householder reflectors as LAPACK's factorizations leave them: H_i =
+// 1 - tau_i·v·v^H; v has zeros before element i and a one there. Blocks of reflectors become 1 - V·T·V^H [Schreiber and
+// Van Loan, A storage-efficient WY representation for products of Householder transformations, 1989]. So nearly all
+// work is products of matrices, which run on all threads: LAPACK's own routines take narrower blocks and one thread.
+// Products of complex numbers are products of real matrices, with two columns for one of V: itself and itself times i.
 //
 // Immutable after construction, so thread-safe. Apply does not allocate and cannot fail.
 class BlockReflectors {
@@ -33,7 +32,7 @@ class BlockReflectors {
     int64_t c_leading = 0;
   };
 
-  // Whether this is the faster way: the machine has loops for the dtype or its parts, and the sizes are worth it.
+  // Tells whether this is the faster way: the machine has loops for the dtype or its parts, and the sizes are worth it.
   static bool Suits(DType dtype, int64_t length, int64_t count);
 
   BlockReflectors() = default;

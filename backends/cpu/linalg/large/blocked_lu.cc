@@ -35,7 +35,7 @@ int64_t BlockedLu<T>::scratch_bytes() const {
   return (PackedElements() + 2 * panels_.most_columns * panels_.most_columns) * static_cast<int64_t>(sizeof(T));
 }
 
-// What is below the first panel.
+// Returns the packed size of the rows below the first panel.
 template <typename T>
 int64_t BlockedLu<T>::PackedElements() const {
   return PanelUpdate<T>::PackedElements(tiles_, m_ - panels_.At(0).end(), panels_.most_columns);

@@ -14,9 +14,9 @@ namespace tensord::cpu {
 class ThreadPool;
 
 // LU factors with partial pivoting of one large matrix of F32 or F64, in place, on all threads. Right-looking: a panel
-// of columns is factored by halves [Toledo, Locality of reference in LU decomposition with partial pivoting, 1997];
-// what is below its triangle is packed, and what follows it updated in chunks of columns, a task each. The first of the
-// tasks has the columns of the next panel and factors them too, while others work on the rest.
+// of columns is factored by halves [Toledo, Locality of reference in LU decomposition with partial pivoting, 1997].
+// Rows below its triangle are packed, and the columns after it are updated in chunks, a task each. The first task has
+// the columns of the next panel and factors them too, while others work on the rest.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
 // threads.
@@ -28,11 +28,11 @@ class BlockedLu {
   // Without `wants_lower`, the rows of L are left in some order.
   BlockedLu(int64_t m, int64_t n, bool wants_lower);
   int64_t scratch_bytes() const;
-  // As LAPACK's getrf, pivots and info included. `scratch` is aligned to 64.
+  // Runs as LAPACK's getrf, pivots and info included. `scratch` is aligned to 64.
   int64_t Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const;
 
  private:
-  // What updates read of a panel beside its pivots.
+  // The data of a panel that updates read beside its pivots.
   struct Factors {
     T* triangle;         // the unit lower one, by rows
     T* below = nullptr;  // what is below it, as PanelUpdate packs it; null: not packed
@@ -43,7 +43,7 @@ class BlockedLu {
   void FactorColumns(const LuPanel& panel, T* a, lapack_int* pivots) const;
   void CopyTriangle(const LuPanel& panel, const T* a, T* triangle) const;
   PanelUpdate<T> UpdateBelow(const LuPanel& panel, const T* a) const;
-  // Of `count` columns from `column` on, by those of the panel.
+  // Updates `count` columns from `column` on by the columns of the panel.
   void Update(const LuPanel& panel, const Factors& factors, const lapack_int* pivots, int64_t column, int64_t count,
               T* a) const;
 

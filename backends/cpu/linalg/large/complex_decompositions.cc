@@ -129,7 +129,7 @@ ComplexSvd<R>::ComplexSvd(int64_t m, int64_t n, bool full)
                 p_reflectors_.scratch_bytes(), left_.scratch_bytes(), right_.scratch_bytes()}));
 }
 
-// Columns of Q past those that are turned are those of U.
+// Columns of Q past the turned ones are columns of U.
 template <typename R>
 void ComplexSvd<R>::MultiplyLeft(const R* real_u, C* u, char* scratch, ThreadPool& pool) const {
   const C* const q = ScratchAt<C>(scratch, q_);

@@ -22,7 +22,7 @@ namespace tensord::cpu {
 // Immutable after construction, so thread-safe. Run does not allocate, gives the same bits for any number of threads,
 // and returns LAPACK's info; `scratch` is aligned to 64 and belongs to the call.
 
-// Of a Hermitian matrix, of which the lower triangle is read and whose numbers are of an ordinary scale.
+// Eigenvectors of a Hermitian matrix of numbers of an ordinary scale; the lower triangle is read.
 template <typename R>
 class ComplexEigh {
  public:
@@ -45,7 +45,7 @@ class ComplexEigh {
   int64_t real_vectors_ = 0;
 };
 
-// Of a matrix that is not far from square, whose numbers are of an ordinary scale.
+// Singular values and vectors of a matrix that is not far from square, with numbers of an ordinary scale.
 template <typename R>
 class ComplexSvd {
  public:

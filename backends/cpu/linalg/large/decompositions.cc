@@ -43,7 +43,7 @@ BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns, bool wants_q)
 template <typename T>
 int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& pool) const {
   T* const tau = ScratchPlace<T>(scratch, tau_);
-  // A fits into Q where that has columns enough, and else into R, which then has all rows.
+  // A fits into Q if that has enough columns, and else into R, which then has all rows.
   T* const packed = q_columns_ >= n_ ? q : r;
   std::copy_n(a, m_ * n_, packed);
   if (const int64_t info = geqrf_.Run(packed, tau, scratch + work_, pool); info != 0) return info;

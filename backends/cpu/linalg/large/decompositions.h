@@ -13,10 +13,10 @@
 
 namespace tensord::cpu {
 
-// Decompositions of one large matrix on all threads, of F32 and F64, Qr of C64 and C128 too: LAPACK's routines for what
-// is narrow or serial, and products of ours, those with unitary matrices by BlockReflectors. Each is immutable after
-// construction, does not allocate in Run, and gives the same bits for any number of threads. `scratch` is aligned to 64
-// and belongs to the call. Run returns LAPACK's info.
+// Decompositions of one large matrix on all threads, of F32 and F64, Qr of C64 and C128 too. LAPACK's routines do the
+// narrow or serial parts. Products are ours; BlockReflectors makes those with unitary matrices. Each class is immutable
+// after construction, does not allocate in Run, and gives the same bits for any number of threads. `scratch` is aligned
+// to 64 and belongs to the call. Run returns LAPACK's info.
 
 template <typename T>
 class BlockedQr {
@@ -37,7 +37,7 @@ class BlockedQr {
   int64_t tau_ = 0, work_ = 0;
 };
 
-// Of a symmetric matrix, of which the lower triangle is read and whose numbers are of an ordinary scale.
+// Eigenvectors of a symmetric matrix of numbers of an ordinary scale; the lower triangle is read.
 template <typename T>
 class BlockedEigh {
  public:
@@ -57,7 +57,7 @@ class BlockedEigh {
   int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0;
 };
 
-// Of a matrix that is not far from square, whose numbers are of an ordinary scale.
+// Singular values and vectors of a matrix that is not far from square, with numbers of an ordinary scale.
 template <typename T>
 class BlockedSvd {
  public:

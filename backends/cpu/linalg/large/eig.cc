@@ -34,8 +34,8 @@ double SquareSum(const std::complex<R>* x, int64_t count) {
   return sum;
 }
 
-// Of numbers that are to be balanced: the largest may become no more than it may be then, and beside it nothing that is
-// small vanishes that need not.
+// Returns the scale for numbers that are to be balanced: the largest may become no larger than balancing allows, and no
+// small number beside it vanishes without need.
 template <typename T>
 lapack::Real<T> ScaleToBalance(lapack::Real<T> largest) {
   constexpr int kMost = Balancing<T>::MostExponent();
@@ -50,7 +50,7 @@ void Rescale(lapack::Real<T> scale, int64_t count, T* numbers) {
   std::transform(numbers, numbers + count, numbers, [scale](T x) { return x * scale; });
 }
 
-// Of the unitary matrix and some of the triangle's vectors, which are zero below their diagonal.
+// Returns the product of the unitary matrix and some of the triangle's vectors, which are zero below their diagonal.
 MatrixProduct ProductFrom(int64_t n, int64_t first, int64_t columns) {
   const MatrixStrides strides{.row_stride = 1, .column_stride = n};
   const int64_t end = std::min(n, first + columns);
@@ -58,7 +58,7 @@ MatrixProduct ProductFrom(int64_t n, int64_t first, int64_t columns) {
   return {.m = n, .n = end - first, .k = std::min(n, end + 1), .a = strides, .b = strides, .c_column_stride = n};
 }
 
-// Of unit length, and its largest number is real.
+// Scales the vector to unit length and makes its largest number real.
 template <typename R>
 void Normalize(int64_t n, std::complex<R>* x, bool is_real) {
   const R largest = LargestOf(x, n);
@@ -110,7 +110,7 @@ LargeEig<T>::LargeEig(int64_t n, bool has_vectors) : n_(n), balancing_(n), hesse
   work_ = layout_.Add<char>(work_bytes);
 }
 
-// Of the reflectors; those of rows that were in their places are none, since their tau is 0.
+// Makes the unitary matrix of the reflectors. Rows that were in their places have none: their tau is 0.
 template <typename T>
 void LargeEig<T>::MakeUnitary(const T* reduced, const T* tau, T* z, char* scratch, ThreadPool& pool) const {
   std::fill_n(z, n_ * n_, T(0));
@@ -137,7 +137,7 @@ void LargeEig<T>::SolveChunk(int64_t begin, int64_t end, const Spectrum& spectru
                 reinterpret_cast<R*>(scratch + real_work_));
 }
 
-// Z times the triangle's vectors; false where the work is to be left.
+// Z times the triangle's vectors; false if the work is to be left.
 template <typename T>
 bool LargeEig<T>::MultiplyVectors(const T* z, const T* solved, T* vectors, char* scratch, ThreadPool& pool) const {
   if (lapack::kIsComplex<T>) {

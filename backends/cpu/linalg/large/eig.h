@@ -28,7 +28,7 @@ class LargeEig {
 
   LargeEig(int64_t n, bool has_vectors);
   int64_t scratch_bytes() const { return layout_.bytes(); }
-  // The numbers are finite. `vectors` is null where none are wanted.
+  // The numbers are finite. `vectors` is null if none are wanted.
   int64_t Run(const T* a, C* values, C* vectors, char* scratch, ThreadPool& pool) const;
 
  private:

@@ -27,7 +27,7 @@ HessenbergReduction<T>::HessenbergReduction(int64_t n) : n_(n) {
   work_ = layout_.Add<T>(std::max(tail_work_size_, (n + kHessenbergChunk) * kHessenbergPanelColumns));
 }
 
-// What follows the panel: A - Y·V^H from the right, and then the adjoint of its reflectors from the left.
+// Updates the columns after the panel: A - Y·V^H from the right, and then the adjoint of its reflectors from the left.
 template <typename T>
 void HessenbergReduction<T>::UpdateColumns(const Panel& panel, int64_t column, int64_t count, T* a, const T* v,
                                            const T* triangle, const T* y, T* work) const {
@@ -69,7 +69,7 @@ void HessenbergReduction<T>::Run(int64_t first, int64_t end, T* a, T* tau, char*
       column[j] = 1;
       std::copy(a + (done + j) * n_ + below + j + 1, a + (done + j) * n_ + end, column + j + 1);
     }
-    // Of the columns in [next, end) also from the right.
+    // Columns in [next, end) are also updated from the right.
     const int64_t chunks = (end - next + kHessenbergChunk - 1) / kHessenbergChunk;
     const int64_t chunks_beyond = (n_ - end + kHessenbergChunk - 1) / kHessenbergChunk;
     pool.ParallelFor(chunks + chunks_beyond, [&](int64_t chunk) {

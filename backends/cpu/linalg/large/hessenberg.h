@@ -8,8 +8,8 @@
 
 namespace tensord::cpu {
 
-// The reduction of a general matrix to Hessenberg form, Q^H·A·Q, by reflectors from both sides: LAPACK gathers those of
-// a panel of columns, and what follows is updated in chunks of columns, a task each.
+// The reduction of a general matrix to Hessenberg form, Q^H·A·Q, by reflectors from both sides. LAPACK gathers the
+// reflectors of a panel of columns; the columns after it are updated in chunks, a task each.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
 // threads.
@@ -18,8 +18,8 @@ class HessenbergReduction {
  public:
   explicit HessenbergReduction(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
-  // Of the rows and columns [first, end); the others are in their places already. Leaves what LAPACK's gehrd leaves,
-  // and n - 1 of `tau`. `scratch` is aligned to 64.
+  // Reduces the rows and columns [first, end); the others are in their places already. Leaves the same as LAPACK's
+  // gehrd, and n - 1 of `tau`. `scratch` is aligned to 64.
   void Run(int64_t first, int64_t end, T* a, T* tau, char* scratch, ThreadPool& pool) const;
 
  private:

@@ -17,8 +17,8 @@ struct LuPanel {
   int64_t end() const { return first + columns; }
 };
 
-// The panels of an m x n matrix that lies by columns, and what is done with it by panel whatever its numbers are.
-// Pivots are LAPACK's: of the row i + 1, counted from one.
+// The panels of an m x n matrix that lies by columns, and the work on a panel that is the same for all numbers. Pivots
+// are LAPACK's: row i + 1, counted from one.
 struct LuPanels {
   int64_t m = 0;
   int64_t n = 0;
@@ -26,7 +26,7 @@ struct LuPanels {
 
   int64_t diagonal() const { return std::min(m, n); }
   LuPanel At(int64_t first) const { return {.first = first, .columns = std::min(most_columns, diagonal() - first)}; }
-  // Of no columns behind the last one.
+  // Returns the panel after this one; it has no columns behind the last one.
   LuPanel Next(const LuPanel& panel) const { return panel.end() < diagonal() ? At(panel.end()) : LuPanel{panel.end()}; }
 
   // Exchanges rows in `count` columns from `column` on, as the pivots from `begin` to `end` say.
@@ -45,7 +45,7 @@ struct LuPanels {
       Exchange(pivots, At(begin / most_columns * most_columns).end(), diagonal(), begin, end - begin, a);
     });
   }
-  // LAPACK's info: which pivot is zero, counted from one; 0 where none is.
+  // LAPACK's info: which pivot is zero, counted from one; 0 if none is.
   template <typename T>
   int64_t FirstZeroPivot(const T* a) const {
     for (int64_t i = 0; i < diagonal(); ++i) {

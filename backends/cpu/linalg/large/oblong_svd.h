@@ -15,13 +15,13 @@
 
 namespace tensord::cpu {
 
-// What takes one large matrix that is not far from square apart on all threads.
+// The decomposition of one large matrix that is not far from square, on all threads.
 template <typename T>
 using LargeSvd = std::conditional_t<lapack::kIsComplex<T>, ComplexSvd<lapack::Real<T>>, BlockedSvd<lapack::Real<T>>>;
 
-// Singular values and vectors of one large matrix that is far from square, whose numbers are of an ordinary scale:
-// those of the triangle of its QR factors, or of those of its adjoint where it is wide, as LAPACK's gesdd has them
-// [Chan, An improved algorithm for computing the singular value decomposition, 1982].
+// Singular values and vectors of one large matrix that is far from square, with numbers of an ordinary scale. They are
+// those of the triangle of its QR factors, or of its adjoint's if it is wide, as in LAPACK's gesdd [Chan, An improved
+// algorithm for computing the singular value decomposition, 1982].
 //
 // Immutable after construction, so thread-safe. Run does not allocate, gives the same bits for any number of threads,
 // and returns LAPACK's info; `scratch` is aligned to 64 and belongs to the call.
@@ -44,7 +44,7 @@ class OblongSvd {
   bool is_wide_;
   int64_t q_columns_;
   PanelledGeqrf<T> geqrf_;
-  // Of the triangle, one of them.
+  // The decomposition of the triangle; one of the two is set.
   std::optional<LargeSvd<T>> large_;
   std::optional<SmallSvd<T>> small_;
   BlockReflectors q_;

@@ -22,8 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
 using Tag = hn::CappedTag<T, 16>;
 
-// The first of the numbers that are largest, without their signs, among those it was shown: vectors in rising order of
-// their places, then single ones.
+// The first of the numbers that are largest, without their signs, among the numbers it was shown: vectors in rising
+// order of their places, then single ones.
 template <typename T>
 class LargestPlace {
  public:
@@ -74,8 +74,8 @@ class LargestPlace {
   int64_t single_place_;
 };
 
-// Divides what is below the diagonal of column j by it, takes the products with row j from the kRest columns that
-// follow, and finds the next pivot.
+// Divides the part of column j below the diagonal by its diagonal entry, takes the products with row j from the kRest
+// columns that follow, and finds the next pivot.
 template <int kRest, typename T>
 HWY_NOINLINE int64_t Eliminate(int64_t m, int64_t j, T* HWY_RESTRICT a, int64_t leading) {
   const Tag<T> d;
@@ -83,7 +83,7 @@ HWY_NOINLINE int64_t Eliminate(int64_t m, int64_t j, T* HWY_RESTRICT a, int64_t 
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   T* const column = a + j * leading;
   const T pivot = column[j];
-  // As LAPACK has it: a reciprocal where it is a number.
+  // As in LAPACK: multiplies by the reciprocal if it is a number.
   const bool inverts = std::abs(pivot) >= std::numeric_limits<T>::min();
   const T inverse = pivot == T(0) ? T(1) : inverts ? T(1) / pivot : T(1);
   if (!inverts && pivot != T(0)) {
@@ -158,7 +158,7 @@ void FactorNarrow(int64_t m, int64_t columns, T* a, int64_t leading, int64_t* ro
   }
 }
 
-// kRows rows of X, of which those before are there, kVectors vectors of each.
+// Solves for kRows rows of X, kVectors vectors of each; the rows before are there.
 template <int kRows, int kVectors, typename T>
 HWY_INLINE void SolveRows(int64_t n, int64_t first, const T* HWY_RESTRICT l, const T* inverses, int64_t width,
                           T* HWY_RESTRICT b) {

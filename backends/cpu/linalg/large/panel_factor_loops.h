@@ -15,7 +15,7 @@ struct FactorizationLoops {
   // exchanged with row rows[i], counted from 0. A pivot of zero leaves its column as it is.
   void (*factor)(int64_t m, int64_t columns, T* a, int64_t leading, int64_t* rows);
   // Solves L·X = B in place of B. L, lower triangular, and B have their rows side by side: L's lie n apart, B's are
-  // `width` long, a multiple of 16, and lie as far apart. `inverses` of L's diagonal; null where it is all ones.
+  // `width` long, a multiple of 16, and lie as far apart. `inverses` of L's diagonal; null if it is all ones.
   void (*solve)(int64_t n, const T* l, const T* inverses, int64_t width, T* b);
 };
 

@@ -9,7 +9,7 @@
 
 namespace tensord::cpu {
 
-// What blocked factorizations take from the columns that follow a panel: a chunk of them is one thread's.
+// The columns after a panel that one thread of a blocked factorization updates at a time.
 inline constexpr int64_t kUpdatePanelColumns = 64;
 inline constexpr int64_t kUpdateChunkColumns = 64;
 inline constexpr int64_t kUpdateMostTileRows = 64;

@@ -25,10 +25,10 @@ using Tag = hn::CappedTag<T, 16>;
 
 constexpr int64_t kFetchedBytes = 1 << 15;  // of complex columns, ahead of their use
 
-// Whether part of a vector is read and written as fast as all of it.
+// True if part of a vector is read and written as fast as all of it.
 constexpr bool kHasMasks = HWY_TARGET <= HWY_AVX2;
 
-// The first `count` lanes, or all; nothing beyond is read.
+// Returns the first `count` lanes, or all; nothing beyond is read.
 template <typename T>
 HWY_INLINE hn::Vec<Tag<T>> LoadSome(const T* x, int64_t count) {
   const Tag<T> d;
@@ -49,8 +49,8 @@ HWY_INLINE void StoreSome(hn::Vec<Tag<T>> value, int64_t count, T* y) {
   std::copy_n(buffer, count, y);
 }
 
-// Calls step(i, count) for vectors from `begin` to `end`, of which the first is part of one where that makes the others
-// aligned: `offset` is what `begin` counts from an aligned place, -1 if nothing is known.
+// Calls step(i, count) for vectors from `begin` to `end`. The first is part of a vector if that makes the others
+// aligned: `offset` counts from an aligned place to `begin`, -1 if nothing is known.
 template <typename T, typename Step>
 HWY_INLINE void ForVectors(int64_t begin, int64_t end, int64_t offset, const Step& step) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<T>()));
@@ -232,7 +232,7 @@ HWY_INLINE void ForColumns(int64_t begin, int64_t end, const Add& add) {
   for (; j < end; ++j) add(std::integral_constant<int, 1>(), j);
 }
 
-// How many parts a row is from an aligned place, in all columns; -1 where it is not the same in all.
+// How many parts a row is from an aligned place, in all columns; -1 if it is not the same in all.
 template <typename T>
 HWY_INLINE int64_t PlaceOfRow(int64_t row, int64_t offset, int64_t leading) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<lapack::Real<T>>()));
@@ -266,9 +266,9 @@ void AddHermitian(int64_t n, int64_t begin, int64_t end, const std::complex<R>* 
   });
 }
 
-// Columns of m×k A, complex ones in pieces of some rows, so that what is fetched ahead of the next columns stays in the
-// nearest cache: add(columns, first row, rows, first column, how far the row is from an aligned place). Real ones,
-// twice as many at a time, are fetched as fast by the processor itself.
+// Walks columns of m×k A, complex ones in pieces of some rows, so that numbers fetched ahead for the next columns stay
+// in the nearest cache: add(columns, first row, rows, first column, the row's distance from an aligned place). For real
+// ones, twice as many at a time, the processor itself fetches as fast.
 template <typename T, typename Add>
 HWY_INLINE void ForPieces(int64_t m, int64_t k, int64_t offset, int64_t leading, const Add& add) {
   constexpr int kColumns = 8 / kNumberParts<T>;

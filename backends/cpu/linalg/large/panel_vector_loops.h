@@ -12,8 +12,8 @@ namespace tensord::cpu {
 // follows from it, not from where things lie.
 template <typename T>
 struct ReductionLoops {
-  // y += A·x of what columns `begin` to `end` of a Hermitian n×n matrix's lower triangle stand for, on both sides of
-  // the diagonal, whose imaginary parts are not looked at. Each number is read once.
+  // y += A·x for columns `begin` to `end` of the lower triangle of a Hermitian n×n matrix: each number counts on both
+  // sides of the diagonal and is read once. Imaginary parts of the diagonal are ignored.
   void (*add_hermitian)(int64_t n, int64_t begin, int64_t end, const T* a, int64_t offset, int64_t leading, const T* x,
                         T* y);
   // y += A·x for m×k A.

@@ -9,9 +9,9 @@ namespace tensord::cpu {
 
 class ThreadPool;
 
-// The lower Cholesky factor of one large matrix in place of its lower triangle, on all threads, where BlockedCholesky
-// has no loops for its numbers: LAPACK factors a diagonal block, and BLAS solves for what is below and updates what
-// follows, in chunks of rows and columns, a task each.
+// The lower Cholesky factor of one large matrix in place of its lower triangle, on all threads, for numbers for which
+// BlockedCholesky has no loops. LAPACK factors a diagonal block. BLAS solves for the rows below and updates the columns
+// after it, in chunks of rows and columns, a task each.
 //
 // Thread-safe. Run does not allocate, and gives the same bits for any number of threads.
 template <typename T>
@@ -20,7 +20,7 @@ class PanelledCholesky {
   static bool Suits(int64_t n);
 
   explicit PanelledCholesky(int64_t n) : n_(n) {}
-  // As LAPACK's potrf, info included.
+  // Runs as LAPACK's potrf, info included.
   int64_t Run(T* a, ThreadPool& pool) const;
 
  private:

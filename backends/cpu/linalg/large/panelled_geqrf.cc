@@ -13,7 +13,7 @@ constexpr int64_t kGeqrfPanelColumns = 32;            // what LAPACK factors col
 constexpr int64_t kLeastPanelledSize = 128;           // below it one call costs as little,
 constexpr int64_t kMostCallSteps = int64_t{1} << 28;  // unless a side is so long that it takes a good part of a second
 
-// Of columns that long fewer are a panel, which is one call.
+// Returns the columns of a panel, fewer for long columns: a panel is one call.
 int64_t PanelColumns(int64_t rows) {
   int64_t columns = kGeqrfPanelColumns;
   while (columns > 1 && rows * columns * columns > 4 * kMostCallSteps) columns /= 2;

@@ -10,15 +10,15 @@
 
 namespace tensord::cpu {
 
-// The reflectors and R of one matrix that is large, or long, in its place and as LAPACK's geqrf leaves them: LAPACK
-// factors a panel of columns, and BlockReflectors apply it to those that follow.
+// The reflectors and R of one matrix that is large, or long, in its place and as LAPACK's geqrf leaves them. LAPACK
+// factors a panel of columns, and BlockReflectors apply it to the columns after it.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
 // threads.
 template <typename T>
 class PanelledGeqrf {
  public:
-  // Of m x n matrices, and of so many columns of Q, which are made of the reflectors then.
+  // Tells whether panels are the faster way for an m x n matrix, of whose Q `q_columns` columns are then made.
   static bool Suits(int64_t m, int64_t n, int64_t q_columns = 0);
 
   PanelledGeqrf() = default;

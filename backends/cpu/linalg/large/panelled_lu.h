@@ -23,12 +23,12 @@ class PanelledLu {
 
   // Without `wants_lower`, the rows of L are left in some order.
   PanelledLu(int64_t m, int64_t n, bool wants_lower);
-  // As LAPACK's getrf, pivots and info included.
+  // Runs as LAPACK's getrf, pivots and info included.
   int64_t Run(T* a, lapack_int* pivots, ThreadPool& pool) const;
 
  private:
   void Factor(const LuPanel& panel, T* a, lapack_int* pivots) const;
-  // Of `count` columns from `column` on, by those of the panel.
+  // Updates `count` columns from `column` on by the columns of the panel.
   void Update(const LuPanel& panel, const lapack_int* pivots, int64_t column, int64_t count, T* a) const;
 
   int64_t m_, n_;

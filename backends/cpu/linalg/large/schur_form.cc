@@ -16,14 +16,14 @@ constexpr int64_t kLastBlock = 75;      // rows that one window takes off as a w
 constexpr int64_t kEnoughPercent = 14;  // of the window: with so many deflated another window pays more than a sweep
 constexpr int64_t kIterationsPerRow = 30;
 
-// Of a window of half as many rows more.
+// Returns the number of shifts; a window has half as many rows more.
 int64_t ShiftsOf(int64_t n) {
   if (n < 150) return 10;
   if (n < 590) return std::max<int64_t>(10, std::llround(static_cast<double>(n) / std::log2(n))) / 2 * 2;
   return n < 3000 ? 64 : 128;
 }
 
-// Of those, how many one sweep takes, which is some tenths of a second at most.
+// Returns the number of shifts that one sweep takes; a sweep takes some tenths of a second at most.
 int64_t ShiftsOfSweep(int64_t n, bool is_complex) {
   constexpr int64_t kSweepWork = int64_t{1} << 30;
   return std::max<int64_t>(8, kSweepWork / (is_complex ? 4 : 1) / (n * n)) / 2 * 2;
@@ -36,7 +36,7 @@ lapack::Real<T> SizeOfNumber(T x) {
 
 }  // namespace
 
-// Of one matrix. Rows and columns are counted from 0; the active block is [top, end).
+// The iteration on one matrix. Rows and columns are counted from 0; the active block is [top, end).
 template <typename T>
 class SchurForm<T>::Iteration {
  public:
@@ -95,8 +95,8 @@ class SchurForm<T>::Iteration {
     return window_;
   }
 
-  // The values of the last so many rows below `end` become shifts: an even number. Of the window's eigenvalues there
-  // are `found`.
+  // Chooses shifts, an even number: the values of the last rows below `end`. `found` of them are eigenvalues of the
+  // window.
   int64_t ChooseShifts(int64_t top, int64_t end, int64_t found) {
     const int64_t most = std::min(form_.shifts_, std::max<int64_t>(2, end - top - 1)) / 2 * 2;
     int64_t count = found;
@@ -134,7 +134,7 @@ class SchurForm<T>::Iteration {
       const R size = SizeOfNumber(H(i, i - 1)) + (!lapack::kIsComplex<T> && i > 1 ? SizeOfNumber(H(i - 1, i - 2)) : 0);
       Value(i) = Value(i - 1) = H(i, i) + R(0.75) * size;
       if constexpr (!lapack::kIsComplex<T>) {
-        // Of {{a, size}, {-7/16 size, a}}.
+        // The eigenvalues of {{a, size}, {-7/16 size, a}}.
         x_.imaginary_parts[i] = -std::sqrt(R(0.4375)) * size;
         x_.imaginary_parts[i - 1] = -x_.imaginary_parts[i];
       }
@@ -169,7 +169,7 @@ class SchurForm<T>::Iteration {
     }
   }
 
-  // Of two real shifts one serves twice.
+  // Uses one of two real shifts twice: the nearer one.
   void TakeTheNearer(int64_t end) {
     if constexpr (!lapack::kIsComplex<T>) {
       if (x_.imaginary_parts[end - 1] != 0) return;

@@ -8,10 +8,10 @@
 
 namespace tensord::cpu {
 
-// A Hessenberg matrix becomes upper triangular, or of a real one quasi-triangular, by QR sweeps of many shifts, which
-// are the eigenvalues of a window at its end; those of them that have converged are taken off [Braman, Byers and
-// Mathias, The multishift QR algorithm, parts I and II, 2002]. LAPACK's hseqr is that loop; here it is ours, around
-// LAPACK's windows and sweeps, and stops between any two of them.
+// A Hessenberg matrix becomes upper triangular, or quasi-triangular if it is real, by QR sweeps of many shifts. The
+// shifts are the eigenvalues of a window at its end; converged ones are taken off [Braman, Byers and Mathias, The
+// multishift QR algorithm, parts I and II, 2002]. LAPACK's hseqr is such a loop. This loop is ours, around LAPACK's
+// windows and sweeps, and stops between any two of them.
 //
 // Immutable after construction, so thread-safe. Run does not allocate.
 template <typename T>

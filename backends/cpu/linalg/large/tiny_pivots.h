@@ -5,12 +5,12 @@
 
 #include "backends/cpu/linalg/lapack/lapack.h"
 
-// LAPACK and BLAS multiply with reciprocals of pivots, which are infinite where a pivot is subnormal. What has such
-// pivots is done here, by division, one column after the other.
+// LAPACK and BLAS multiply with reciprocals of pivots; the reciprocal of a subnormal pivot is infinite. Matrices with
+// such pivots are solved here, by division, one column after the other.
 
 namespace tensord::cpu {
 
-// Whether the diagonal of a column-major matrix has one in its first k rows. Zeros are none.
+// Tells whether one of the first k diagonal entries of a column-major matrix is subnormal. Zeros do not count.
 template <typename T>
 bool HasTinyPivot(const T* a, int64_t leading, int64_t k);
 
@@ -18,7 +18,7 @@ bool HasTinyPivot(const T* a, int64_t leading, int64_t k);
 template <typename T>
 int64_t FactorByDivision(int64_t m, int64_t n, T* a, lapack_int* pivots);
 
-// As lapack::Trsm.
+// Solves as lapack::Trsm does.
 template <typename T>
 void SolveByDivision(const lapack::Triangle& triangle, int64_t m, int64_t n, const T* a, int64_t lda, T* b,
                      int64_t ldb);

@@ -38,7 +38,7 @@ void Project(int64_t m, int64_t k, const T* a, int64_t leading, const T* x, T* y
                    /*accumulates=*/false, a, x, 1, y, 1);
 }
 
-// The first column of a part: parts of a triangle are equally large.
+// Returns the first column of a part: parts of a triangle are equally large.
 int64_t PartBegin(int64_t n, int64_t part) {
   const double left = std::sqrt(1 - static_cast<double>(part) / kTridiagonalParts);
   const int64_t begin = n - static_cast<int64_t>(left * static_cast<double>(n));

@@ -11,11 +11,11 @@
 
 namespace tensord::cpu {
 
-// A symmetric matrix of F32 or F64, or a Hermitian one of C64 or C128, of which the lower triangle is read, becomes
-// tridiagonal by Householder reflectors from both sides, on all threads [Dongarra, Hammarling and Sorensen, Block
-// reduction of matrices to condensed forms for eigenvalue computations, 1989]. Half of the work is products of the
-// whole matrix with a vector, which threads share in fixed parts and which read each number once; the rest is one
-// update for each panel of columns, which is a product of real matrices for complex ones too.
+// A symmetric matrix of F32 or F64, or a Hermitian one of C64 or C128, becomes tridiagonal by Householder reflectors
+// from both sides, on all threads [Dongarra, Hammarling and Sorensen, Block reduction of matrices to condensed forms
+// for eigenvalue computations, 1989]. The lower triangle is read. Half of the work is products of the whole matrix with
+// a vector; threads share them in fixed parts and read each number once. The rest is one update for each panel of
+// columns: a product of real matrices, for complex numbers too.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, cannot fail, and gives the same bits for any
 // number of threads.
@@ -27,8 +27,8 @@ class Tridiagonalization {
 
   explicit Tridiagonalization(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
-  // As LAPACK's sytrd and hetrd leave them: reflectors below the diagonal, of which the ones are not stored, n - 1 of
-  // `beside` and `tau`. What is above the diagonal is undefined afterwards. `a` is aligned to 64, or products are
+  // Leaves the same as LAPACK's sytrd and hetrd: reflectors below the diagonal, without their ones, and n - 1 elements
+  // of `beside` and `tau`. Entries above the diagonal are undefined afterwards. `a` is aligned to 64, or products are
   // slower.
   void Run(T* a, R* diagonal, R* beside, T* tau, char* scratch, ThreadPool& pool) const;
 

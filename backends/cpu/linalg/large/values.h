@@ -16,7 +16,7 @@ namespace tensord::cpu {
 // Immutable after construction, so thread-safe. Run does not allocate, gives the same bits for any number of threads,
 // and returns LAPACK's info; `scratch` is aligned to 64 and belongs to the call. The numbers are finite.
 
-// Of a Hermitian matrix, of which the lower triangle is read.
+// Eigenvalues of a Hermitian matrix; the lower triangle is read.
 template <typename T>
 class LargeEighValues {
  public:
@@ -34,7 +34,8 @@ class LargeEighValues {
   int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0;
 };
 
-// Of any matrix. One that is far from square, or its adjoint, becomes the R of its QR factors first.
+// Singular values of any matrix. If it is far from square, the R of its QR factors, or of its adjoint's, is decomposed
+// instead.
 template <typename T>
 class LargeSvdValues {
  public:
