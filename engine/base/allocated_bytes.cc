@@ -34,7 +34,7 @@ void OnFree(const volatile void* block) {
 
 #else
 
-// What malloc keeps before each block.
+// The bytes that malloc keeps before each block.
 constexpr int64_t kHeader = sizeof(size_t);
 
 void* CountedNew(size_t size) {

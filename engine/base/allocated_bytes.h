@@ -5,9 +5,9 @@
 
 namespace tensord {
 
-// Counts what its thread takes from operator new, less what it gives back, while the object lives: what something that
-// is made meanwhile holds, kernels of plugins included, when all that was there for a moment is gone again. The binary
-// that links it has an operator new of its own, which asks malloc and costs a look at a variable of the thread more.
+// Counts the bytes that its thread takes from operator new, less those it gives back, while the object lives. After
+// temporary objects are gone, that is the memory of the objects made meanwhile, kernels of plugins included. The binary
+// that links it has an operator new of its own, which asks malloc and costs one more look at a variable of the thread.
 // Confined to its thread; objects nest.
 class AllocatedBytes {
  public:

@@ -7,8 +7,8 @@ namespace tensord {
 // getting their pages from the kernel anew costs several times what is done with them. Once, at the start of main.
 void TuneAllocator();
 
-// Gives the system back what is free, wherever it lies. Allocations wait meanwhile, some milliseconds for each 100 MB:
-// when much became free that will not be used again soon.
+// Returns free memory to the system, wherever it lies. Allocations wait meanwhile, some milliseconds for each 100 MB.
+// For use when much memory became free and will not be used again soon.
 void ReturnFreedMemory();
 
 }  // namespace tensord

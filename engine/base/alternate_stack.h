@@ -5,9 +5,8 @@
 
 namespace tensord {
 
-// A stack for the signal handlers of the thread that makes it, which ends it too: where the thread's own has overflowed
-// there is none for them else, and the process ends without a word. Does nothing where the thread has one, or the
-// system gives none.
+// A stack for the signal handlers of the thread that makes and ends it. If the thread's own stack overflows, handlers
+// have no other, and the process ends without a word. Does nothing if the thread has one, or the system gives none.
 class AlternateStack {
  public:
   AlternateStack();

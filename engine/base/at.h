@@ -6,7 +6,7 @@
 
 namespace tensord {
 
-// The place in a list of something that has a number there: a slot, an instruction, a node.
+// Returns the place in a list of something that has a number there: a slot, an instruction, a node.
 constexpr size_t At(int64_t index) { return static_cast<size_t>(index); }
 
 }  // namespace tensord

@@ -6,7 +6,7 @@
 
 namespace tensord {
 
-// 64-bit arithmetic on sizes that come from outside; nothing where the result does not fit.
+// 64-bit arithmetic on sizes that come from outside; nothing if the result does not fit.
 
 inline std::optional<int64_t> CheckedAdd(int64_t a, int64_t b) {
   int64_t r;

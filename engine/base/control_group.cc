@@ -28,7 +28,7 @@ std::string TextOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// A positive number that bounds something; nothing for "max", -1, or what is no number.
+// Returns a positive number that bounds something; nothing for "max", -1, or what is no number.
 std::optional<int64_t> BoundIn(absl::string_view text) {
   int64_t value = 0;
   if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &value) || value <= 0 || value >= kUnbounded) {
@@ -42,14 +42,14 @@ void Lower(std::optional<Number> bound, std::optional<Number>* least) {
   if (bound.has_value() && (!least->has_value() || *bound < **least)) *least = bound;
 }
 
-// A hierarchy of groups: where the folders of this process's group and of those above it are.
+// A hierarchy of groups: the folders of this process's group and of the groups above it.
 struct Hierarchy {
   std::string mount;  // the folder at which it is seen
   std::string group;  // below the mount: "" or "/a/b"
   bool is_second_version = false;
 };
 
-// The process's group in a line of /proc/self/cgroup, "4:cpu,cpuacct:/a" or, of version 2, "0::/a".
+// Returns the process's group in a line of /proc/self/cgroup, "4:cpu,cpuacct:/a" or, of version 2, "0::/a".
 std::optional<std::string> GroupIn(absl::string_view line, absl::string_view controller) {
   const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
   if (fields.size() != 3) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<std::string> GroupIn(absl::string_view line, absl::string_view con
   return std::nullopt;
 }
 
-// Whether the comma-separated options have that one.
+// Tells whether the comma-separated options have `wanted`.
 bool HasOption(absl::string_view options, absl::string_view wanted) {
   for (const absl::string_view option : absl::StrSplit(options, ',')) {
     if (option == wanted) return true;
@@ -69,15 +69,16 @@ bool HasOption(absl::string_view options, absl::string_view wanted) {
   return false;
 }
 
-// `group` seen from a mount that shows what is below `shown`. A group outside of that is seen as the mount itself.
+// Returns `group` as seen from a mount that shows the groups below `shown`. A group outside of them is seen as the
+// mount itself.
 std::string Below(absl::string_view group, absl::string_view shown) {
   if (shown != "/" && !absl::ConsumePrefix(&group, shown)) return "";
   if (group == "/" || (!group.empty() && group[0] != '/')) return "";
   return std::string(group);
 }
 
-// The hierarchies of a controller that are mounted, as mountinfo has them: "31 23 0:28 ROOT POINT … - TYPE SOURCE
-// OPTIONS".
+// Returns the hierarchies of a controller that are mounted, as mountinfo has them: "31 23 0:28 ROOT POINT … - TYPE
+// SOURCE OPTIONS".
 std::vector<Hierarchy> HierarchiesOf(absl::string_view controller, const std::string& root) {
   std::optional<std::string> first, second;
   const std::string groups = TextOf(absl::StrCat(root, "/proc/self/cgroup"));
@@ -109,8 +110,8 @@ std::vector<Hierarchy> HierarchiesOf(absl::string_view controller, const std::st
   return hierarchies;
 }
 
-// The least of what `bound_of(folder)` says of the group and those above it. A folder of the group that is not there is
-// one that is not shown: those above it may be.
+// Lowers `least` to the least bound_of(folder) of the group and of those above it. If a folder of the group is missing,
+// it is not shown; folders above it may be.
 template <typename Number, typename Function>
 void LowerByAll(const Hierarchy& hierarchy, Function&& bound_of, std::optional<Number>* least) {
   std::string group = hierarchy.group;
@@ -133,7 +134,7 @@ std::optional<int> ProcessorsInMax(const std::string& text) {
   return Processors(BoundIn(numbers.first), BoundIn(numbers.second));
 }
 
-// Those of this thread's affinity.
+// Returns the processors of this thread's affinity.
 int AllowedProcessors() {
   for (int size = 1024; size <= 1 << 20; size *= 4) {
     cpu_set_t* const set = CPU_ALLOC(size);

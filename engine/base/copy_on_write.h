@@ -30,7 +30,7 @@ class CopyOnWrite {
   const T& operator*() const { return block_ == nullptr ? kDefault : block_->value; }
   const T* operator->() const { return &**this; }
 
-  // The value as this copy's own, to be changed. References from before may name the value of the others.
+  // Returns the value as this copy's own, to be changed. References from before may name the value of the others.
   T& Mutable() {
     if (block_ == nullptr) {
       block_ = new Block(T());
@@ -40,7 +40,7 @@ class CopyOnWrite {
     return block_->value;
   }
 
-  // Whether both are one value; equal values may be two.
+  // Tells whether both are one value; equal values may be two.
   bool IsSameAs(const CopyOnWrite& other) const { return block_ == other.block_; }
 
   friend bool operator==(const CopyOnWrite& a, const CopyOnWrite& b) { return a.IsSameAs(b) || *a == *b; }

@@ -26,13 +26,13 @@ class Descriptor {
   const int number_;
 };
 
-// Writes all of the bytes. False where the system refuses; errno says why. A signal handler may.
+// Writes all of the bytes. False if the system refuses; errno says why. A signal handler may.
 bool WriteAll(int file, absl::string_view bytes);
 
-// Reads as many bytes as the text is long; where there are fewer it becomes shorter. False where the system refuses.
+// Reads as many bytes as the text is long; where there are fewer it becomes shorter. False if the system refuses.
 bool ReadAll(int file, std::string* bytes);
 
-// Calls each(name) for whatever is in a folder, "." and ".." too. Nothing where it cannot be read.
+// Calls each(name) for every entry of a folder, "." and ".." too. Calls nothing if the folder cannot be read.
 void ForEachName(int folder, absl::FunctionRef<void(std::string name)> each);
 
 }  // namespace tensord

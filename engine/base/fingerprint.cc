@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kDigits[] = "0123456789abcdef";
 
-// By character, what it is worth; -1: nothing.
+// Returns the value of each character as a digit; -1: no digit.
 constexpr std::array<int8_t, 256> DigitValues() {
   std::array<int8_t, 256> values{};
   for (int8_t& value : values) value = -1;

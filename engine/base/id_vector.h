@@ -12,7 +12,7 @@ namespace tensord {
 template <typename Id, typename T>
 class IdVector {
  public:
-  // The id of the element at a position.
+  // Returns the id of the element at a position.
   static Id id(size_t position) { return {static_cast<int32_t>(position)}; }
 
   IdVector() = default;

@@ -40,7 +40,7 @@ class CondVar {
     lock.release();
   }
 
-  // False where the time came first.
+  // Returns false if the time came first.
   template <typename Clock, typename Duration>
   bool WaitUntil(Mutex* mutex, const std::chrono::time_point<Clock, Duration>& time)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

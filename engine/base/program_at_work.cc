@@ -35,8 +35,8 @@ class PlaceOfThread {
   AlternateStack stack_;
 };
 
-// Each store releases those before it: who has read one of these words sees afterwards, in the counter, that it was
-// being changed.
+// Each store releases those before it: a reader of one of these words sees afterwards, in the counter, that the place
+// was being changed.
 void Write(const Fingerprint& fingerprint, ProgramWork work, WorkPlace* place) {
   const uint64_t changes = place->changes.load(std::memory_order_relaxed);
   place->changes.store(changes + 1, std::memory_order_relaxed);
@@ -49,8 +49,8 @@ void Write(const Fingerprint& fingerprint, ProgramWork work, WorkPlace* place) {
   place->changes.store(changes + 2, std::memory_order_release);
 }
 
-// False where there is nothing, and where it changes meanwhile: who changes it may be what a signal has interrupted,
-// and to wait would have no end.
+// Reads a place. False if it is empty, or changes meanwhile: the signal may have interrupted the very thread that
+// changes it, and to wait would have no end.
 bool See(const WorkPlace& place, WorkSeen* seen) {
   const uint64_t changes = place.changes.load(std::memory_order_acquire);
   if (changes % 2 != 0) return false;

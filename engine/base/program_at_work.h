@@ -11,7 +11,7 @@
 
 namespace tensord {
 
-// What is done with a program.
+// The kind of work on a program.
 enum class ProgramWork : uint8_t {
   kCompile,  // binding to sizes included
   kRun,
@@ -21,7 +21,7 @@ inline constexpr size_t kNumProgramWorks = 3;
 // "compile", "run", "restore".
 absl::string_view Name(ProgramWork work);
 
-// Where one thread writes down what it works for. In static memory, and read by signal handlers while it changes.
+// The place where one thread writes down its program. In static memory, and read by signal handlers while it changes.
 struct alignas(64) WorkPlace {
   std::atomic<uint64_t> changes{0};  // odd while a program is written down
   std::array<std::atomic<uint64_t>, Fingerprint::kBytes / sizeof(uint64_t)> fingerprint{};
@@ -29,7 +29,7 @@ struct alignas(64) WorkPlace {
   std::atomic<bool> taken{false};
 };
 
-// While it lives its thread works for that program: should the process crash meanwhile, the handler of the signal
+// Lets its thread work for that program while it lives: should the process crash meanwhile, the handler of the signal
 // (ProgramsAtWork) knows for whom. Costs some stores into memory of the thread's own, and for the first of a thread a
 // stack for its signal handlers. Within another of the same thread it does nothing. Confined to its thread.
 class ProgramAtWork {
@@ -43,10 +43,11 @@ class ProgramAtWork {
   WorkPlace* place_ = nullptr;
 };
 
-// What the calling thread works for, to be handed to threads that do some of it; null for nothing. Valid while it does.
+// Returns the calling thread's place, to be handed to threads that do some of its work; null if it works for nothing.
+// Valid while it does.
 const WorkPlace* WorkOfThisThread();
 
-// While it lives its thread does some of that work, of a thread that waits for it. Confined to its thread.
+// Marks its thread as doing some of the work of a waiting thread, while the object lives. Confined to its thread.
 class HelpAtWork {
  public:
   explicit HelpAtWork(const WorkPlace* work);
@@ -64,12 +65,12 @@ struct WorkSeen {
   ProgramWork work = ProgramWork::kRun;
 };
 
-// What signal handlers may ask: nothing here allocates, locks or calls the system.
+// Functions for signal handlers: none allocates, locks or calls the system.
 
-// What the calling thread works for. False where that is nothing.
+// Reads the calling thread's work. False if there is none.
 bool SeeWorkOfThisThread(WorkSeen* seen);
-// What all threads work for, one after the other: `next` begins at 0, and false is the end. Of a thread that goes from
-// one program to another meanwhile it may see neither.
+// Reads the work of all threads, one after the other: `next` begins at 0, and false is the end. If a thread goes from
+// one program to another meanwhile, both may be missed.
 bool SeeNextWork(size_t* next, WorkSeen* seen);
 
 }  // namespace tensord

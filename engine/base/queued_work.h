@@ -25,12 +25,12 @@ class QueuedWork : public std::enable_shared_from_this<QueuedWork> {
   // Has the work done on another thread, or refuses to.
   using Submit = std::function<absl::StatusOr<Drop>(std::function<void()> work)>;
 
-  // What `work` holds goes when it is done, or abandoned.
+  // `work` is destroyed, with all it holds, when it is done or abandoned.
   explicit QueuedWork(std::function<void()> work) : work_(std::move(work)) {}
 
-  // Puts it into a tenant's queue too. Nothing where it is there, or not queued any more.
+  // Puts it into a tenant's queue too. Does nothing if it is there already, or not queued any more.
   absl::Status QueueFor(const std::string& tenant, const Submit& submit);
-  // For work that nobody waits for any more: it does not begin, or the StopSignal under which it is done says so.
+  // Abandons work that nobody waits for any more: it does not begin, or the StopSignal under which it is done says so.
   void Abandon();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// 128 random bits of the kernel, in hexadecimal: what nobody may guess. INTERNAL where the system gives none.
+// 128 random bits of the kernel, in hexadecimal: what nobody may guess. INTERNAL if the system gives none.
 absl::StatusOr<std::string> NewRandomId();
 
 }  // namespace tensord

@@ -17,7 +17,7 @@ constexpr RefusalInfo kRefusals[] = {
 };
 
 constexpr char kDetailPayload[] = "tensord/refusal-detail";
-// Of a detail's bytes, what its strings are not.
+// The bytes of a detail beside its strings.
 constexpr size_t kOtherDetailBytes = 4 * sizeof(uint32_t) + 3 * sizeof(int64_t);
 
 void AppendField(std::string* out, absl::string_view field) {

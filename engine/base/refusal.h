@@ -12,7 +12,7 @@
 
 namespace tensord {
 
-// Why something was refused. Declared once, in refusals.def.
+// The reason of a refusal. Declared once, in refusals.def.
 enum class Refusal : uint8_t {
 #define TENSORD_REFUSAL(name, id, code, doc) name,
 #include "engine/base/refusals.def"
@@ -26,11 +26,11 @@ struct RefusalInfo {
   absl::string_view doc;
 };
 
-// All refusals, in the order of their ids.
+// Returns all refusals, in the order of their ids.
 absl::Span<const RefusalInfo> AllRefusals();
 const RefusalInfo& InfoOf(Refusal refusal);
 
-// What a status says beyond its code and message; becomes tensord.v1.ErrorDetail on the wire.
+// The information of a status beyond its code and message; becomes tensord.v1.ErrorDetail on the wire.
 struct RefusalDetail {
   std::string reason;
   std::string node;
@@ -47,7 +47,7 @@ absl::Status Refuse(Refusal refusal, absl::string_view message);
 
 // The same for a limit: names the limit, its value and the request's.
 absl::Status RefuseLimit(absl::string_view limit, int64_t limit_value, int64_t actual_value, absl::string_view what);
-// Likewise, for a limit whose refusal is another than LIMIT_EXCEEDED, with when it is worth trying again.
+// Refuses likewise for a limit with another refusal than LIMIT_EXCEEDED, with the time after which to try again.
 absl::Status RefuseLimit(Refusal refusal, absl::string_view limit, int64_t limit_value, int64_t actual_value,
                          absl::string_view what, absl::Duration retry_after = absl::ZeroDuration());
 
@@ -61,7 +61,7 @@ absl::Status WithNode(absl::Status status, absl::string_view node, absl::string_
 // The same refusal with another name in the place of the node's that WithNode gave it.
 absl::Status WithOtherNode(absl::Status status, absl::string_view node);
 
-// The detail of a refusal; nothing where the status carries none (OK, or made elsewhere).
+// Returns the detail of a refusal; nothing if the status carries none (OK, or made elsewhere).
 std::optional<RefusalDetail> DetailOf(const absl::Status& status);
 bool IsRefusal(const absl::Status& status, Refusal refusal);  // whether it is that one
 

@@ -5,8 +5,8 @@
 
 namespace tensord {
 
-// What was made of the last refusal, for when it comes again: a server that is overloaded gives many calls the very
-// same. Thread-compatible.
+// The encoded form of the last refusal, kept for its repetition: a server that is overloaded gives many calls the same
+// refusal. Thread-compatible.
 template <typename Made>
 class RepeatedRefusal {
  public:

@@ -5,13 +5,13 @@
 
 namespace tensord {
 
-// Of sizes, which are not negative, by units, which are positive; nothing overflows but a multiple above INT64_MAX.
+// Rounding of sizes, which are not negative, by units, which are positive; only a multiple above INT64_MAX overflows.
 
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 constexpr int64_t RoundDown(int64_t size, int64_t unit) { return size / unit * unit; }
 constexpr int64_t RoundUp(int64_t size, int64_t unit) { return CeilDiv(size, unit) * unit; }
 
-// Where share `part` of `parts` begins; sizes of shares differ by one at most.
+// Returns the begin of share `part` of `parts`; sizes of shares differ by one at most.
 constexpr int64_t ShareBegin(int64_t size, int64_t parts, int64_t part) {
   return part * (size / parts) + (part < size % parts ? part : size % parts);
 }

@@ -10,8 +10,8 @@
 
 namespace tensord {
 
-// By tenant, how much it has of what it may have of something: 1 where all. Of those that have some; nothing where they
-// may have any amount.
+// The part of its allowance that each tenant uses: 1 is all. Has only tenants that use some; nothing if they may have
+// any amount.
 using Shares = std::optional<std::map<std::string, double>>;
 
 // `uses`: pairs of a tenant and a number, of which each may have `most`.

@@ -7,12 +7,12 @@
 
 namespace tensord {
 
-// The time of day as it would be if nobody had set the system's clock since this was first asked: what deadlines,
-// waits, rates and stalls are counted by. Never goes back. Not for what people read.
+// Returns the time of day as it would be if nobody had set the system's clock since this was first asked. Deadlines,
+// waits, rates and stalls count by it. Never goes back. Not for display to people.
 absl::Time SteadyNow();
 
-// When SteadyNow will be as far away as the system's clock is from `time` now: a deadline that came as a time of day.
-// The infinite ones stay.
+// Converts a deadline that came as a time of day: SteadyNow will then be as far away as the system's clock is from
+// `time` now. The infinite ones stay.
 absl::Time SteadyTimeOf(absl::Time time);
 
 // The same moment, to wait for; one that is infinite, or too far away for the type, is its last.

@@ -32,7 +32,7 @@ class StopSignal {
   // 0: whenever a loop asks, for tests. Empty: the signal is never set. It must outlive the signal.
   explicit StopSignal(const Check& check, std::chrono::nanoseconds ask_every = kAskEvery)
       : check_(check ? &check : nullptr), ask_every_(ask_every) {}
-  // Of work that another thread abandons by a flag, which must outlive it: CANCELLED then.
+  // Serves work that another thread abandons by a flag, which must outlive it; the status is then CANCELLED.
   explicit StopSignal(const std::atomic<bool>* abandoned) : abandoned_(abandoned), ask_every_(kAskEvery) {}
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
@@ -47,7 +47,7 @@ class StopSignal {
   // Asks the check at once.
   absl::Status Ask();
 
-  // While it lives, the thread that made it works for that signal (null: for none). Scopes of a thread nest.
+  // Lets the thread that made it work for that signal (null: for none) while it lives. Scopes of a thread nest.
   class Scope {
    public:
     explicit Scope(StopSignal* signal);
@@ -59,7 +59,7 @@ class StopSignal {
     StopSignal* const outer_;
   };
 
-  // Of the calling thread; null where there is none.
+  // Returns the calling thread's signal; null if it has none.
   static StopSignal* Current();
 
  private:
@@ -71,7 +71,7 @@ class StopSignal {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What a thread knows of its signal.
+// A thread's view of its signal.
 struct ThreadStop {
   StopSignal* signal = nullptr;
   int32_t calls_to_look = 1;  // so many calls of StopRequested until the clock is read
@@ -85,8 +85,8 @@ inline constinit thread_local ThreadStop t_thread_stop;
 // Reads the clock, and asks the signal's check where it is due. The rest of StopRequested.
 bool LookWhetherStopped();
 
-// Whether the work that this thread does is to be left: asked between two pieces of it, which may be as short as one
-// likes. A piece should take no longer than some 10 ms. What is left undone has undefined results.
+// Tells whether this thread's work is no longer wanted. Asked between two pieces of work, however short; a piece should
+// take no longer than some 10 ms. Unfinished work has undefined results.
 inline bool StopRequested() {
   ThreadStop& mine = t_thread_stop;
   if (mine.signal == nullptr) return false;

@@ -5,8 +5,8 @@
 
 namespace tensord {
 
-// Copies past the caches where the processor can: for parts of what is larger than they are, so that memory is neither
-// fetched before it is written nor takes the place of what is in use. The bytes must not overlap.
+// Copies past the caches if the processor can: for parts of data larger than the caches, so that memory is not fetched
+// before it is written, and does not displace the data in use. The bytes must not overlap.
 void StreamingCopy(absl::string_view from, char* to);
 
 }  // namespace tensord

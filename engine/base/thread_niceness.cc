@@ -25,7 +25,7 @@ thread_local Clock::time_point t_gave_way;
 // Linux keeps niceness by thread; these calls take a thread's id for a process's.
 id_t ThisThread() { return static_cast<id_t>(syscall(SYS_gettid)); }
 
-// What the system call takes; glibc has it from 2.41 on.
+// The argument of the system call; glibc has it from 2.41 on.
 struct SchedulingAttributes {
   uint32_t size = sizeof(SchedulingAttributes);
   uint32_t policy = SCHED_OTHER;
@@ -37,8 +37,9 @@ struct SchedulingAttributes {
   uint64_t period_ns = 0;
 };
 
-// A yield costs the rest of a slice: since Linux 6.18 for good, so that beside a thread that never sleeps one with the
-// usual slices would get next to nothing. Before 6.12 the request is taken and changes nothing.
+// Asks for short slices. A yield costs the rest of a slice, since Linux 6.18 for good: beside a thread that never
+// sleeps, a thread with the usual slices would get next to nothing. Before 6.12 the request is accepted and changes
+// nothing.
 void ShortenSlices(int niceness) {
   if (sched_getscheduler(0) != SCHED_OTHER) return;
   constexpr uint64_t kShortestNs = 100'000;

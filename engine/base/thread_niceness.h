@@ -3,12 +3,12 @@
 
 namespace tensord {
 
-// Makes the calling thread give way to others: that much nicer than it was, 19 at most. Threads that it starts are as
-// nice. Where the system refuses, all stays as it was. Returns the niceness that the thread has then.
+// Makes the calling thread give way to others: nicer by that much, 19 at most. Threads that it starts are as nice. If
+// the system refuses, all stays as it was. Returns the niceness that the thread has then.
 int LowerThisThread(int by);
 
-// Between two pieces of work, which may be as short as one likes: lets the threads run that wait for this processor,
-// where this one is nicer than normal. Niceness decides how much each gets, but since Linux 6.6 not when: who wakes and
+// Lets other threads that wait for this processor run, if this thread is nicer than normal. Called between two pieces
+// of work, however short. Niceness decides each thread's share, but since Linux 6.6 not its turn: a woken thread that
 // had a little more than its share waits for the next tick, 4 ms, however nice the running thread is.
 void GiveWay();
 

@@ -9,16 +9,16 @@
 
 namespace tensord {
 
-// Those who wait for one thing, each until it comes or they leave. Thread-compatible.
+// The waiters for one thing; each waits until it comes or the waiter leaves. Thread-compatible.
 template <typename Waiter>
 class Waiters {
  public:
-  // What it leaves by.
+  // Returns the id to leave by.
   uint64_t Join(Waiter waiter) {
     waiting_.emplace_back(++last_, std::move(waiter));
     return last_;
   }
-  // Nothing where it waits no more.
+  // Returns nothing if the waiter has left already.
   std::optional<Waiter> Leave(uint64_t id) {
     const auto found = std::find_if(waiting_.begin(), waiting_.end(), [id](const auto& w) { return w.first == id; });
     if (found == waiting_.end()) return std::nullopt;
@@ -26,7 +26,7 @@ class Waiters {
     waiting_.erase(found);
     return waiter;
   }
-  // In the order in which they came.
+  // Takes all waiters in the order in which they came.
   std::vector<Waiter> TakeAll() {
     std::vector<Waiter> all;
     for (auto& [id, waiter] : std::exchange(waiting_, {})) all.push_back(std::move(waiter));

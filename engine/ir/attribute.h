@@ -32,7 +32,7 @@ enum class AttrKind : uint8_t {
   kIntLists,   // std::vector<std::vector<int64_t>>; at most one list where the wire's message is not repeated
 };
 
-// One static parameter of an op: its name (that of the wire message's field) and what it holds.
+// One static parameter of an op: its name, as in the wire message's field, and its kind.
 struct AttrDef {
   absl::string_view name;
   AttrKind kind;
@@ -49,12 +49,12 @@ using AttrValue =
     std::variant<int64_t, std::vector<int64_t>, std::vector<DimExpr>, DType, SharedType, LiteralPtr, bool, std::string,
                  std::optional<int64_t>, std::optional<double>, std::vector<std::vector<int64_t>>>;
 
-// Whether a value is what Attributes(schema) starts with: 0, false, empty, kInvalid.
+// Tells whether a value is the initial value of Attributes(schema): 0, false, empty, kInvalid.
 bool IsUnset(AttrKind kind, const AttrValue& value);
 
-// The attribute values of one node, in the order of its op's schema. A value, of which copies share what they have
-// until one changes; asking for an attribute that the schema lacks, or as another kind, is a bug of the caller and ends
-// the process.
+// The attribute values of one node, in the order of its op's schema. A value; copies share their attributes until one
+// changes. Asking for an attribute that the schema lacks, or as another kind, is a bug of the caller and ends the
+// process.
 class Attributes {
  public:
   Attributes() = default;
@@ -92,7 +92,7 @@ class Attributes {
   }
 
   bool Has(absl::string_view name) const;
-  // Whether both have one schema and share their values: equal at a glance. Equal ones need not.
+  // Tells whether both have one schema and share their values: equal at a glance. Equal ones need not share them.
   bool IsSameAs(const Attributes& other) const {
     return schema_.data() == other.schema_.data() && values_.IsSameAs(other.values_);
   }

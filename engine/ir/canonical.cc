@@ -101,7 +101,7 @@ class CanonicalWriter {
     Append(literal->bytes());
   }
 
-  // Those of the wire first, all of them, then by name those of the engine that are set.
+  // Appends all attributes of the wire, and then, by name, the engine's own ones that are set.
   void AppendAttributes(const Attributes& attrs) {
     const absl::Span<const AttrDef> schema = attrs.schema();
     uint64_t written = 0;

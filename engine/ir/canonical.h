@@ -7,10 +7,10 @@
 
 namespace tensord {
 
-// What a graph computes, as bytes: two graphs have the same bytes exactly if they have the same algebra, inputs of the
-// same types, nodes of the same ops, attributes and operands, and outputs of the same names and values, each in the
-// same order. The names of the graph, of its inputs and of its nodes are left out; symbols are in. Needs no inferred
-// types.
+// Returns the computation of a graph as bytes. Two graphs have the same bytes exactly if they have the same algebra,
+// inputs of the same types, nodes of the same ops, attributes and operands, and outputs of the same names and values,
+// each in the same order. The names of the graph, of its inputs and of its nodes are left out; symbols are in. Needs no
+// inferred types.
 std::string CanonicalBytes(const Graph& graph);
 
 }  // namespace tensord

@@ -8,7 +8,8 @@
 
 namespace tensord {
 
-// How the expand rule of a node contracts its operands pair by pair. Costs are infinite past the range of a double.
+// The order in which the expand rule of a node contracts its operands pair by pair. Costs are infinite past the range
+// of a double.
 struct ContractionPlan {
   std::string node;
   // Operands are 0 … n - 1, and step s contracts two that are not yet used and makes n + s. n - 1 steps.
@@ -20,8 +21,8 @@ struct ContractionPlan {
   bool assumes_sizes = false;  // some sizes are not known, and were guessed
 };
 
-// The path by positions among the operands that are left: a step takes two of them, the smaller first, and its result
-// goes to their end.
+// Returns the path by positions among the operands that are left: a step takes two of them, the smaller first, and its
+// result goes to their end.
 std::vector<std::pair<int64_t, int64_t>> PathByPositions(const ContractionPlan& plan);
 
 }  // namespace tensord

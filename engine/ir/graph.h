@@ -34,8 +34,8 @@ struct Node {
   absl::InlinedVector<ValueId, 3> operands;
   ValueId first_result;
   int32_t num_results = 1;
-  // Of a node that a pass made of several: what it computes, typed, from its operands to its results. Null for all
-  // others.
+  // The computation of a node that a pass made of several nodes, typed, from its operands to its results. Null for all
+  // other nodes.
   std::shared_ptr<const Graph> body;
 };
 
@@ -48,8 +48,8 @@ struct GraphOutput {
 // stands before its reader. A value type; thread-compatible. Types of results are unset until InferTypes (verifier.h).
 class Graph {
  public:
-  // Without inputs, nodes and outputs, for who builds the next graph out of `graph`, which may then be taken apart:
-  // with its name and algebra, and room for as much as it has.
+  // Returns a graph without inputs, nodes and outputs, to build the successor of `graph`: with its name and algebra,
+  // and room for as much as it has. `graph` may then be taken apart.
   static Graph EmptyLike(const Graph& graph);
 
   const std::string& name() const { return name_; }
@@ -68,17 +68,17 @@ class Graph {
   ValueId AddNode(Node node);
   void AddOutput(absl::string_view name, ValueId value);
 
-  // For who builds the next graph out of this one's parts: gives them away and leaves a graph without nodes and types.
+  // Gives the nodes away to the builder of the next graph, and leaves a graph without nodes and types.
   std::vector<Node> TakeNodes() { return std::exchange(nodes_, {}); }
   std::vector<TensorType> TakeTypes() { return std::exchange(types_, {}); }
-  // Likewise one by one: the node has no attributes afterwards, the value no type.
+  // Give parts away likewise one by one: the node has no attributes afterwards, the value no type.
   Attributes TakeAttrs(int32_t node) { return std::exchange(nodes_[static_cast<size_t>(node)].attrs, {}); }
   TensorType TakeType(ValueId v) { return std::exchange(types_[static_cast<size_t>(v.index)], {}); }
 
   const TensorType& type(ValueId v) const { return types_[static_cast<size_t>(v.index)]; }
   void set_type(ValueId v, TensorType type) { types_[static_cast<size_t>(v.index)] = std::move(type); }
   bool is_input(ValueId v) const { return v.index < static_cast<int32_t>(inputs_.size()); }
-  // Index of the node that computes v, which must not be an input.
+  // Returns the index of the node that computes v; v must not be an input.
   int32_t producer(ValueId v) const { return producers_[static_cast<size_t>(v.index)]; }
   // "x", or "x:1" for a further result.
   std::string NameOf(ValueId v) const;

@@ -20,7 +20,7 @@ bool Holds(ShapeGuard::Kind kind, int64_t a, int64_t b) {
   return false;
 }
 
-// Whether no size within the bounds satisfies the relation.
+// Tells whether no size within the bounds satisfies the relation.
 bool CannotHold(ShapeGuard::Kind kind, const Dim& a, const Dim& b) {
   const auto is_below = [](const Dim& bounded, const Dim& number) {
     return number.is_static() && bounded.extent == Extent::kUpperBound && bounded.bound->is_constant() &&

@@ -17,8 +17,8 @@ namespace tensord {
 
 using ResultTypes = absl::InlinedVector<TensorType, 1>;
 
-// A relation between sizes that only a run can decide. Checked before the first kernel; where it depends on a size that
-// the run itself decides, before the first kernel that is run after that size is known.
+// A relation between sizes that only a run can decide. Checked before the first kernel; if it depends on a size that
+// the run itself decides, before the first kernel that runs after that size is known.
 struct ShapeGuard {
   enum class Kind : uint8_t {
     kEqual,       // lhs == rhs
@@ -32,16 +32,16 @@ struct ShapeGuard {
   int32_t node = -1;  // index of the node that asks for it
 };
 
-// Atoms of size expressions that inferring one graph may keep and read, so that a small graph cannot make many large
-// expressions: some hundred megabytes.
+// The most atoms of size expressions that inferring one graph may keep and read, so that a small graph cannot make many
+// large expressions: some hundred megabytes.
 inline constexpr int64_t kMaxExpressionParts = 1'000'000;
 
-// Of any value of a graph. A product of two values has the ranks of both: without a bound some dozen nodes make a shape
-// that no memory holds.
+// The highest rank of any value of a graph. A product of two values has the ranks of both: without a bound some dozen
+// nodes make a shape that no memory holds.
 inline constexpr int64_t kMaxRank = 64;
 
-// What a shape rule sees, and how it states what must hold. A requirement on known sizes is decided at once; one that
-// depends on symbols becomes a guard. Lives for the inference of one node.
+// The view of a shape rule, and its means to state requirements. A requirement on known sizes is decided at once; one
+// that depends on symbols becomes a guard. Lives for the inference of one node.
 class InferContext {
  public:
   InferContext(const Attributes& attrs, absl::Span<const TensorType* const> operands, int32_t node,
@@ -62,11 +62,11 @@ class InferContext {
   // Ranks and all sizes; `what` names the two: "lhs and rhs".
   absl::Status RequireSameShape(const TensorType& a, const TensorType& b, absl::string_view what);
 
-  // A size expression of the node's attributes with the sizes of the operands put in.
+  // Returns a size expression of the node's attributes with the sizes of the operands put in.
   absl::StatusOr<DimExpr> Resolve(const DimExpr& expr);
 
-  // A size of the results that this node's run decides, at most `limit`; each call means another one. What the node is
-  // expanded to must decide as many, or results whose types say which is which.
+  // Returns a size of the results that this node's run decides, at most `limit`; each call makes another one. The
+  // expansion of the node must decide as many, or results with types that tell them apart.
   Dim RunTimeSize(const Dim& limit);
 
  private:
@@ -83,7 +83,7 @@ class InferContext {
   size_t run_time_sizes_ = 0;
 };
 
-// LIMIT_EXCEEDED where the parts are more than kMaxExpressionParts.
+// Fails with LIMIT_EXCEEDED if the parts are more than kMaxExpressionParts.
 absl::Status CheckExpressionParts(int64_t parts);
 
 }  // namespace tensord

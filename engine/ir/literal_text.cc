@@ -13,7 +13,7 @@
 namespace tensord {
 namespace {
 
-// Whether the number is no NaN, or the one that "nan" reads as.
+// Tells whether the number is no NaN, or the NaN that "nan" reads as.
 bool IsDecimal(float x) { return !std::isnan(x) || std::bit_cast<uint32_t>(x) == 0x7fc00000; }
 bool IsDecimal(double x) { return !std::isnan(x) || std::bit_cast<uint64_t>(x) == 0x7ff8000000000000; }
 template <ComplexElement T>

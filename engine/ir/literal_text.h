@@ -18,10 +18,10 @@ namespace tensord {
 inline constexpr int64_t kMaxDecimals = 64;
 
 std::string LiteralText(const Literal& literal);
-// Nothing is allocated for a shape that the elements do not fill.
+// Allocates nothing for a shape that the elements do not fill.
 absl::StatusOr<Literal> ParseLiteral(TextCursor& cursor);
 
-// `f32[n,2*m]`; the form of ToString(type). Sizes that the run decides, `?y<=n`, only where they are allowed.
+// Parses `f32[n,2*m]`, the form of ToString(type). Sizes that the run decides, `?y<=n`, only if they are allowed.
 absl::StatusOr<TensorType> ParseType(TextCursor& cursor, bool run_time_sizes = false);
 
 }  // namespace tensord

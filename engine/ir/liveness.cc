@@ -9,7 +9,7 @@
 namespace tensord {
 namespace {
 
-// The nodes that decide sizes of the values in a node's body, which no operand of the node has to have.
+// The nodes that decide sizes of the values in a node's body. No operand of the node needs to have such a size.
 class BodySizes {
  public:
   explicit BodySizes(const Graph& graph) : graph_(graph) {}

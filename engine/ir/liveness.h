@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// By node: whether an output needs it, if only for a size.
+// Returns by node whether an output needs it, if only for a size.
 std::vector<bool> LiveNodes(const Graph& graph);
 
 }  // namespace tensord

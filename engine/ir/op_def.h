@@ -70,9 +70,9 @@ struct PermuteContext {
 };
 using PermuteRule = PermutedCall(const PermuteContext&);
 
-// An op written as simpler ones: the values that take the place of its results, of the types that its type rule gives
-// where sizes are known. What must hold of sizes is the type rule's to ask: relations that the simpler ops ask for are
-// taken to follow from those.
+// The call that expands an op to simpler ones: it returns the values that take the place of the op's results, of the
+// types of its type rule if sizes are known. The type rule alone states requirements on sizes: those of the simpler ops
+// are taken to follow from them.
 class GraphBuilder;  // graph_builder.h
 struct ExpandCall {
   const Attributes& attrs;
@@ -82,7 +82,8 @@ struct ExpandCall {
 using ExpandedResults = absl::InlinedVector<ValueId, 4>;
 using ExpandRule = absl::StatusOr<ExpandedResults>(const ExpandCall&);
 
-// How many operations on numbers one application takes, about; sizes are those of dense tensors in any order of axes.
+// The input of a WorkRule, which returns about how many operations on numbers one application takes; sizes are those of
+// dense tensors in any order of axes.
 struct WorkCall {
   const Attributes& attrs;
   absl::Span<const ConcreteType> operands;
@@ -104,14 +105,14 @@ enum OpTraits : uint32_t {
   kShapeSources = 1u << 2,  // takes further operands, of which only the sizes are used
   kHasNoOperand = 1u << 3,
   kJoinsSessions = 1u << 4,  // of an extension: runs in one session of the backend with its neighbours
-  // Has an expand rule, and what that makes of more than two operands is chosen by their sizes: best anew for each set.
+  // Has an expand rule whose result for more than two operands depends on their sizes: best expanded anew for each set.
   kPlannedBySize = 1u << 5,
 };
 
 inline constexpr int kVariadic = std::numeric_limits<int>::max();
 
-// The one declaration of an op. Everything that depends on the op is a facet here, derived from one, or a kernel table
-// of a backend that is checked against the family's table.
+// The one declaration of an op. Everything else that depends on the op is a facet here, is derived from one, or is a
+// kernel table of a backend, checked against the family's table.
 struct OpDef {
   absl::string_view family;  // "core"
   uint16_t index;            // dense in the family

@@ -14,13 +14,14 @@ struct OpRefusal {
   std::string when;
 };
 
-// What holds for a node of every op: sizes that do not fit, expressions that grow too large.
+// Returns the refusals of every op: sizes that do not fit, expressions that grow too large.
 std::vector<OpRefusal> CommonRefusals();
 
-// What the declaration of an op says without a rule: operand counts, dtypes, and what attributes of a kind may not be.
+// Returns the refusals that an op's declaration implies without a rule: operand counts, dtypes, and forbidden values of
+// attributes of a kind.
 std::vector<OpRefusal> DeclaredRefusals(const OpDef& op);
 
-// The declared ones and those of the op's own rule: with the common ones, all that can refuse a node of the op.
+// Returns the declared ones and those of the op's own rule: with the common ones, all that can refuse a node of the op.
 std::vector<OpRefusal> RefusalsOf(const OpDef& op);
 
 }  // namespace tensord

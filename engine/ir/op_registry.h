@@ -16,7 +16,7 @@ class OpRegistry {
  public:
   explicit OpRegistry(absl::Span<const absl::Span<const OpDef>> families);
 
-  // nullptr where there is none.
+  // nullptr if there is none.
   const OpDef* Find(absl::string_view name) const;
   const std::vector<const OpDef*>& all() const { return all_; }
 

@@ -287,7 +287,7 @@ class GraphParser {
                            absl::StrCat("two inputs or nodes have the name \"", PrintableName(name), "\""));
   }
 
-  // What the text says of types against what the ops say.
+  // Compares the types in the text with the inferred ones.
   absl::Status CheckTypes() {
     if (written_.empty()) return absl::OkStatus();
     RETURN_IF_ERROR(InferTypes(&graph_).status());

@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// The text form of a graph, which ParseGraph (parser.h) reads back:
+// Returns the text form of a graph, which ParseGraph (parser.h) reads back:
 //
 //   graph "affine" {
 //     %x = input : f32[n,3]
@@ -20,10 +20,10 @@ namespace tensord {
 // are left out, and so are types that nobody has inferred yet.
 std::string PrintGraph(const Graph& graph);
 
-// One node of it, without indentation or line end.
+// Returns one node of it, without indentation or line end.
 std::string PrintNode(const Graph& graph, const Node& node);
 
-// What PrintNode says of the attributes: "{permutation = [1, 0]}"; empty where all are unset.
+// Returns the attributes as PrintNode prints them: "{permutation = [1, 0]}"; empty if all are unset.
 std::string AttributesText(const OpDef& op, const Attributes& attrs);
 
 // "standard", "max_plus", …

@@ -16,8 +16,9 @@ struct RefusalRule {
   absl::string_view when;
 };
 
-// All ways in which an op's own type rule refuses, or the written reason why it never does. What the declaration says
-// already (operand counts, unset attributes, dtypes, sizes in attributes) is not repeated: RefusalsOf derives it.
+// All ways in which an op's own type rule refuses, or the written reason why it never does. Refusals that the
+// declaration implies (operand counts, unset attributes, dtypes, sizes in attributes) are not repeated: RefusalsOf
+// derives them.
 class RefusalTable {
  public:
   template <size_t N>

@@ -78,7 +78,7 @@ absl::StatusOr<ConcreteType> SizeBinding::Resolve(const TensorType& type) const 
 
 namespace {
 
-// A size of a guard with the value that the run gives it.
+// Returns a size of a guard with the value that the run gives it.
 std::string Shown(const DimExpr& size, int64_t value) {
   return size.is_constant() ? absl::StrCat(value) : absl::StrCat(size.ToString(), " = ", value);
 }

@@ -17,8 +17,8 @@ class SizeBinding {
  public:
   SizeBinding() = default;
 
-  // Matches arguments with the inputs' types. Refused with ARGUMENT_COUNT, with ARGUMENT_MISMATCH where a dtype, rank
-  // or size differs, and with SYMBOL_CONFLICT where one symbol gets two sizes; the message names the argument.
+  // Matches arguments with the inputs' types. Refused with ARGUMENT_COUNT, with ARGUMENT_MISMATCH if a dtype, rank or
+  // size differs, and with SYMBOL_CONFLICT if one symbol gets two sizes; the message names the argument.
   static absl::StatusOr<SizeBinding> Create(absl::Span<const TensorType* const> inputs,
                                             absl::Span<const ConcreteType> arguments);
 
@@ -28,7 +28,7 @@ class SizeBinding {
   absl::StatusOr<int64_t> Evaluate(const DimExpr& size) const;
   // Sizes put in; refused with DIM_EXPR_OVERFLOW or SHAPE_OVERFLOW.
   absl::StatusOr<ConcreteType> Resolve(const TensorType& type) const;
-  // SHAPE_MISMATCH where the relation does not hold, with both expressions and sizes.
+  // Fails with SHAPE_MISMATCH if the relation does not hold, with both expressions and sizes.
   absl::Status Check(const ShapeGuard& guard) const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace tensord {
 
-// The graph with the binding's sizes in the place of its symbols, in the inputs' types and in attributes; sizes that
-// only a run decides stay. The types of results are unset. Refuses what evaluating a size refuses.
+// Returns the graph with the binding's sizes in the place of its symbols, in the inputs' types and in attributes; sizes
+// that only a run decides stay. The types of results are unset. Refuses what evaluating a size refuses.
 absl::StatusOr<Graph> WithSizes(const Graph& graph, const SizeBinding& sizes);
 
 }  // namespace tensord

@@ -24,19 +24,19 @@ class TextCursor {
   bool Take(absl::string_view token);
   absl::Status Expect(absl::string_view token);
 
-  // Letters, digits, '_' and '.'; empty where there is none.
+  // Letters, digits, '_' and '.'; empty if there is none.
   absl::string_view Word();
   // The same with '+' and '-': a number, "-inf", "nan".
   absl::string_view Number();
   absl::StatusOr<int64_t> Integer();
-  // Between double quotes; \" \\ \n \t and \xHH are known.
+  // Reads text between double quotes; \" \\ \n \t and \xHH are known.
   absl::StatusOr<std::string> Quoted();
-  // A word or a quoted string, which may stand after '%'. The word may hold '-' as well.
+  // Returns a word or a quoted string, which may stand after '%'. The word may hold '-' as well.
   absl::StatusOr<std::string> Name();
-  // A size expression, up to a ',', ']' or '<' outside of its parentheses.
+  // Returns a size expression, up to a ',', ']' or '<' outside of its parentheses.
   absl::StatusOr<DimExpr> Size(bool run_time_symbols = false);
 
-  // Where the next token begins.
+  // Returns the begin of the next token.
   size_t Position();
 
   absl::Status Error(absl::string_view what) { return ErrorAt(Position(), Refusal::kTextSyntax, what); }
@@ -51,9 +51,9 @@ class TextCursor {
   size_t at_ = 0;
 };
 
-// The text in double quotes, as Quoted reads it.
+// Returns the text in double quotes, as Quoted reads it.
 std::string Quote(absl::string_view text);
-// A name as Name reads it: bare where it can be.
+// Returns a name as Name reads it: bare where it can be.
 std::string NameText(absl::string_view name);
 
 }  // namespace tensord

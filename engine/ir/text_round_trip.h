@@ -7,8 +7,8 @@
 
 namespace tensord {
 
-// The graph as its text form says it: printed by PrintGraph and read by ParseGraph. INTERNAL where the text cannot be
-// read, means another graph (CanonicalBytes), or prints as another text.
+// Returns the graph as its text form says it: printed by PrintGraph and read by ParseGraph. INTERNAL if the text cannot
+// be read, means another graph (CanonicalBytes), or prints as another text.
 absl::StatusOr<Graph> ReadBackFromText(const Graph& graph, const OpRegistry& registry);
 
 }  // namespace tensord

@@ -12,7 +12,7 @@
 namespace tensord {
 namespace {
 
-// The symbols that inputs bind: those that are the whole size of an axis.
+// Returns the symbols that inputs bind: those that are the whole size of an axis.
 absl::StatusOr<absl::flat_hash_set<std::string>> BoundSymbols(const Graph& graph) {
   absl::flat_hash_set<std::string> bound;
   for (const GraphInput& input : graph.inputs()) {
@@ -82,7 +82,7 @@ std::string WantedOperands(const OpDef& op) {
   return absl::StrCat(op.min_operands, " to ", op.max_operands);
 }
 
-// What reading the sizes of a type costs beyond naming a symbol.
+// Returns the cost of reading the sizes of a type, beyond naming a symbol.
 int64_t PartsToRead(const TensorType& type) {
   int64_t parts = 0;
   for (const Dim& dim : type.shape) parts += std::max<int64_t>(dim.size.num_parts() - 1, 0);
@@ -95,7 +95,8 @@ int64_t PartsToKeep(const TensorType& type) {
   return parts;
 }
 
-// The types of a node that has a body. What the body asks of sizes was asked of its nodes before they went into it.
+// Infers the types of a node with a body. The body's requirements on sizes were stated by its nodes before they went
+// into it.
 absl::StatusOr<ResultTypes> InferFromBody(const Graph& graph, const Node& node) {
   const Graph& body = *node.body;
   if (body.inputs().size() != node.operands.size()) {
@@ -115,7 +116,7 @@ absl::StatusOr<ResultTypes> InferFromBody(const Graph& graph, const Node& node) 
   return types;
 }
 
-// InferNode; adds the parts of size expressions that were read and made, and refuses where they are too many.
+// Calls InferNode; adds the parts of size expressions that were read and made, and refuses if they are too many.
 absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, int32_t node_index,
                                          std::vector<ShapeGuard>* guards, RunTimeBounds* bounds, int64_t* parts) {
   if (node.body != nullptr) return InferFromBody(graph, node);
@@ -149,13 +150,13 @@ absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, i
   return types;
 }
 
-// Guards the sizes of results that a run may refuse, each size once, however dead or fused the node is then. Sizes that
-// a run decides are left to it: where the node that decides them is dead there are none.
+// Guards the sizes of results that a run may refuse, each size once, even if the node is dead or fused then. Sizes that
+// a run decides are left to it: they do not exist if the node that decides them is dead.
 class SizeGuards {
  public:
   explicit SizeGuards(std::vector<ShapeGuard>* guards) : guards_(guards) {}
 
-  // `own`: where the guards that the node asked for itself begin.
+  // `own`: the index of the first guard that the node itself asked for.
   void Add(const Graph& graph, const Node& node, int32_t index, size_t own, const ResultTypes& types) {
     for (const TensorType& type : types) {
       for (const Dim& dim : type.shape) {
@@ -178,7 +179,7 @@ class SizeGuards {
       return std::any_of(shape.begin(), shape.end(), [&](const Dim& dim) { return dim.size == size; });
     });
   }
-  // Whether the node asks for a <= b, and the size is b - a.
+  // Tells whether the node asks for a <= b, and the size is b - a.
   bool IsImplied(size_t own, const DimExpr& size) const {
     return std::any_of(guards_->begin() + static_cast<ptrdiff_t>(own), guards_->end(), [&](const ShapeGuard& guard) {
       if (guard.kind != ShapeGuard::Kind::kAtMost) return false;

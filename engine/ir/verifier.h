@@ -16,12 +16,12 @@ namespace tensord {
 // Returns the relations between sizes that only a run can decide.
 absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph);
 
-// The types of one node's results; guards are appended, and so are `bounds` of sizes that the run decides. Without
-// `bounds` such sizes have none.
+// Returns the types of one node's results; guards are appended, and so are `bounds` of sizes that the run decides.
+// Without `bounds` such sizes have none.
 absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
                                       std::vector<ShapeGuard>* guards, RunTimeBounds* bounds = nullptr);
 
-// For a graph that a pass made: runs inference again and refuses with INTERNAL where a value's type differs from the
+// Runs inference again over a graph that a pass made, and refuses with INTERNAL if a value's type differs from the
 // recorded one.
 absl::Status VerifyTypes(const Graph& graph);
 

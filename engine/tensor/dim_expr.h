@@ -15,8 +15,8 @@ namespace tensord {
 
 class DimExpr;
 
-// What a size expression is built of besides numbers: a symbol, the size of an operand's axis (in a node's attributes
-// only), or an operation that does not distribute over sums.
+// A part of a size expression besides numbers: a symbol, the size of an operand's axis (in a node's attributes only),
+// or an operation that does not distribute over sums.
 struct DimAtom {
   enum class Kind : uint8_t { kSymbol, kOperandAxis, kFloorDivide, kMinimum, kMaximum };
 
@@ -35,11 +35,11 @@ struct DimTerm {
   std::vector<DimAtom> atoms;
 };
 
-// A size as an expression over symbols, kept as a normalised sum of products: expressions that are equal as
-// polynomials over their atoms compare equal, however they were written. A value; thread-compatible.
+// A size as an expression over symbols, kept as a normalised sum of products: expressions that are equal as polynomials
+// over their atoms compare equal, however they were written. A value; thread-compatible.
 //
-// Arithmetic is refused with DIM_EXPR_OVERFLOW where a coefficient overflows 64 bits or a divisor is the constant 0,
-// and with DIM_EXPR_INVALID where the expression grows past kMaxTerms, kMaxDepth or kMaxParts.
+// Arithmetic is refused with DIM_EXPR_OVERFLOW if a coefficient overflows 64 bits or a divisor is the constant 0, and
+// with DIM_EXPR_INVALID if the expression grows past kMaxTerms, kMaxDepth or kMaxParts.
 class DimExpr {
  public:
   static constexpr int kMaxTerms = 256;
@@ -52,7 +52,7 @@ class DimExpr {
 
   static DimExpr Symbol(absl::string_view name);
   static DimExpr OperandAxis(int64_t operand, int64_t axis);
-  // A term of another expression.
+  // Returns a term of another expression.
   static DimExpr OfTerm(DimTerm term);
 
   static absl::StatusOr<DimExpr> Add(const DimExpr& a, const DimExpr& b);
@@ -64,24 +64,25 @@ class DimExpr {
 
   bool is_constant() const { return !terms_.is_set(); }
   bool is(int64_t value) const { return is_constant() && constant_ == value; }
-  // The number, where the expression is one; the number that is added otherwise.
+  // Returns the number, where the expression is one; the number that is added otherwise.
   int64_t constant() const { return constant_; }
   const std::vector<DimTerm>& terms() const { return *terms_; }
-  // Atoms, those of nested expressions included: what the expression costs to keep and to work with.
+  // Returns the number of atoms, those of nested expressions included: the cost to keep the expression and to work with
+  // it.
   int64_t num_parts() const { return is_constant() ? 0 : CountParts(); }
-  // The name where the expression is one bare symbol.
+  // Returns the name where the expression is one bare symbol.
   std::optional<absl::string_view> as_symbol() const;
 
   using AtomValue = std::function<absl::StatusOr<int64_t>(const DimAtom&)>;
-  // The size for given values of symbols and operand axes; `value` is asked for those two kinds only. Refused where
-  // an intermediate overflows, a divisor is zero or the result is negative.
+  // Returns the size for given values of symbols and operand axes; `value` is asked for those two kinds only. Refused
+  // if an intermediate overflows, a divisor is zero or the result is negative.
   absl::StatusOr<int64_t> Evaluate(const AtomValue& value) const;
 
-  // Whether some sizes of its symbols make it negative or divide by zero; true where that is not plain to see.
+  // Tells whether some sizes of its symbols make it negative or divide by zero; also true if that is not plain to see.
   bool may_be_refused() const;
 
   using AtomExpr = std::function<absl::StatusOr<DimExpr>(const DimAtom&)>;
-  // The expression with every symbol and operand axis replaced.
+  // Returns the expression with every symbol and operand axis replaced.
   absl::StatusOr<DimExpr> Substitute(const AtomExpr& replacement) const;
 
   // Calls `visit` for every symbol and operand axis, nested ones included.
@@ -98,7 +99,7 @@ class DimExpr {
  private:
   static DimExpr OfAtom(DimAtom atom);
   static absl::StatusOr<DimExpr> OfOperation(DimAtom::Kind kind, const DimExpr& a, const DimExpr& b);
-  // The sum of the number and the terms, which may stand in any order and repeat.
+  // Returns the sum of the number and the terms, which may stand in any order and repeat.
   static absl::StatusOr<DimExpr> Normalised(int64_t constant, std::vector<DimTerm> terms);
   int64_t CountParts() const;
   int Depth() const;

@@ -7,8 +7,8 @@
 
 namespace tensord {
 
-// 16-bit floating-point values as bit patterns. Nothing is computed in them: they convert to float, and from float
-// or double with one rounding to nearest even. NaN stays a (quiet) NaN with its sign.
+// 16-bit floating-point values as bit patterns. They have no arithmetic: they convert to float, and from float or
+// double with one rounding to nearest even. NaN stays a (quiet) NaN with its sign.
 struct Float16 {
   uint16_t bits = 0;
 
@@ -39,7 +39,7 @@ struct BFloat16 {
 
 namespace half_types_internal {
 
-// The double rounded to odd as a float: rounding that again to 16 bits gives what one rounding would have given.
+// Rounds the double to odd as a float: rounding the float again to 16 bits gives the result of one rounding.
 inline float RoundToOdd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value) || std::isinf(value)) return nearest;

@@ -17,9 +17,9 @@ namespace tensord {
 class Literal {
  public:
   Literal() = default;
-  // Zeroed. Refused with SHAPE_OVERFLOW where the bytes do not fit into 64 bits, or a size is negative.
+  // Zeroed. Refused with SHAPE_OVERFLOW if the bytes do not fit into 64 bits, or a size is negative.
   static absl::StatusOr<Literal> Create(ConcreteType type);
-  // From column-major bytes; refused with DATA_LENGTH_MISMATCH where they are not exactly the type's.
+  // Makes a literal from column-major bytes; refused with DATA_LENGTH_MISMATCH if they are not exactly the type's.
   static absl::StatusOr<Literal> FromBytes(ConcreteType type, absl::string_view bytes);
 
   template <Element T>

@@ -41,7 +41,8 @@ bool IsNeverNegative(const DimExpr& size) {
 
 MaybeExpr UpperBound(const DimExpr& size, const RunTimeBounds& bounds);
 
-// Of one factor that depends on the run. Minimum, maximum and quotient grow with their (first) operand.
+// Returns the bound of one factor that depends on the run. Minimum, maximum and quotient grow with their (first)
+// operand.
 MaybeExpr UpperBound(const DimAtom& atom, const RunTimeBounds& bounds) {
   if (atom.kind == DimAtom::Kind::kSymbol) {
     const auto it = bounds.find(atom.symbol);

@@ -11,21 +11,21 @@
 
 namespace tensord {
 
-// A size that only the run decides is a symbol of its own, named after the node that decides it: "?y". No client can
+// Returns the symbol of a size that only the run decides, named after the node that decides it: "?y". No client can
 // write such a symbol. Characters of the name other than [A-Za-z0-9_./] are written as ~ and two hexadecimal digits.
 std::string RunTimeSymbol(absl::string_view node);
 bool IsRunTimeSymbol(absl::string_view symbol);
-// What text begins with.
+// Returns the symbol at the begin of the text.
 absl::string_view RunTimeSymbolPrefix(absl::string_view text);
 
-// Whether the expression has such a symbol.
+// Tells whether the expression has such a symbol.
 bool DependsOnRun(const DimExpr& size);
 
-// What the sizes that the run decides are at most, as expressions over ordinary symbols; nothing where that is unknown.
+// Upper bounds of the sizes that the run decides, as expressions over ordinary symbols; nothing if unknown.
 using RunTimeBounds = absl::flat_hash_map<std::string, std::optional<DimExpr>>;
 
-// The size with its extent. An expression that grows with every size that the run decides is bounded by their bounds,
-// and exact where there is none; others (n - ?y) are unknown.
+// Returns the size with its extent. An expression that grows with every size that the run decides is bounded by their
+// bounds, and exact if it has none; others (n - ?y) are unknown.
 Dim WithExtent(DimExpr size, const RunTimeBounds& bounds);
 
 }  // namespace tensord

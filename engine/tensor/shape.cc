@@ -10,7 +10,7 @@ namespace tensord {
 
 namespace {
 
-// Beyond any memory, and so far below 2^63 that what kernels add to sizes and offsets does not overflow.
+// Beyond any memory, and so far below 2^63 that sizes and offsets do not overflow in kernels' additions.
 constexpr int64_t kMaxBytes = int64_t{1} << 56;
 
 std::optional<int64_t> NonZeroProduct(absl::Span<const int64_t> shape) {

@@ -14,11 +14,11 @@ namespace tensord {
 // Sizes of a tensor's axes, all known. Tensors are dense and column-major: axis 0 is the fastest.
 using Shape = absl::InlinedVector<int64_t, 6>;
 
-// Product of the sizes; nothing where a size is negative or the product (or the product of the non-zero sizes)
+// Product of the sizes; nothing if a size is negative or the product (or the product of the non-zero sizes)
 // overflows. The latter keeps strides safe for empty tensors too.
 std::optional<int64_t> NumElements(absl::Span<const int64_t> shape);
 
-// The same in bytes; nothing where they, or those of the non-zero sizes, are more than 2^56.
+// The same in bytes; nothing if they, or those of the non-zero sizes, are more than 2^56.
 std::optional<int64_t> NumBytes(DType dtype, absl::Span<const int64_t> shape);
 
 // Elements between neighbours along each axis, column-major. The shape must have passed NumElements.

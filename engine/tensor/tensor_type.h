@@ -11,7 +11,7 @@
 
 namespace tensord {
 
-// How well a size is known when a graph is compiled.
+// The knowledge of a size when a graph is compiled.
 enum class Extent : uint8_t {
   kExact,       // an expression over symbols that the arguments' shapes bind
   kUpperBound,  // only the run decides, and it is at most `bound`
