@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// The ops of every family that is built in, the core vocabulary first.
+// Returns the ops of every family that is built in, the core vocabulary first.
 absl::Span<const absl::Span<const OpDef>> AllFamilies();
 
 // Their registry.

@@ -15,7 +15,7 @@
 namespace tensord {
 
 inline constexpr uint64_t kFamilyPluginMagic = 0x74656e736f726446;
-// Counts the changes after which a plugin that is not compiled anew would be misunderstood.
+// Counts the changes after which an old plugin would be misunderstood, unless compiled anew.
 inline constexpr uint32_t kFamilyPluginAbi = 3;
 inline constexpr char kFamilyPluginBuild[] = "tensord " TENSORD_VERSION " by the compiler " __VERSION__;
 inline constexpr char kFamilyPluginSymbol[] = "tensord_family_plugin_v1";
@@ -27,19 +27,19 @@ struct DeviceKernels {
   size_t count = 0;
 };
 
-// What a shared object hands to the server that loads it: a family of ops from outside of the tree. All of it is
+// The interface of a shared object to the server that loads it: a family of ops from outside of the tree. All of it is
 // constant and lives as long as the process, which never unloads a plugin.
 //
 //   extern "C" const tensord::FamilyPlugin* tensord_family_plugin_v1() { return &kPlugin; }
 //
 // The ops' messages are linked into the shared object, and are found by their names.
 struct FamilyPlugin {
-  // What is read first, and never moves.
+  // The first field to be read, which never moves.
   uint64_t magic = kFamilyPluginMagic;
   uint32_t abi = kFamilyPluginAbi;
   const char* build = kFamilyPluginBuild;
   const char* interface = kFamilyPluginInterface;
-  // What the ABI number stands for.
+  // The fields that the ABI number stands for.
   const char* family = nullptr;
   const OpDef* ops = nullptr;
   size_t num_ops = 0;

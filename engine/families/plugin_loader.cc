@@ -20,7 +20,7 @@
 namespace tensord {
 namespace {
 
-// All that there are, also those that this build has no backend of.
+// All kinds of devices, also those for which this build has no backend.
 constexpr absl::string_view kDeviceKinds[] = {"cpu", "cuda"};
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
@@ -75,7 +75,7 @@ absl::Status AuditOp(const OpDef& op, absl::string_view family, size_t index) {
   return AuditAttributes(op);
 }
 
-// One table a kind of device. What is in it only the backend can read.
+// Audits the tables: one a kind of device. Only the backend can read inside one.
 absl::Status AuditTables(absl::Span<const DeviceKernels> tables) {
   absl::flat_hash_set<absl::string_view> kinds;
   for (const DeviceKernels& table : tables) {
@@ -91,7 +91,7 @@ absl::Status AuditTables(absl::Span<const DeviceKernels> tables) {
   return absl::OkStatus();
 }
 
-// Why the server must not run what is in the file; empty where it may. As the files of keys are looked at.
+// Why the server must not run what is in the file; empty if it may. As the files of keys are looked at.
 std::string WhyNotTrusted(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return absl::StrCat("cannot be read: ", std::strerror(errno));
@@ -153,7 +153,7 @@ absl::StatusOr<const FamilyPlugin*> LoadFamilyPlugin(const std::string& path,
   if (!absl::StrContains(path, '/')) return wrong("name it by a path with a folder");
   // Before: what is loaded runs at once.
   if (const std::string why = WhyNotTrusted(path); !why.empty()) return wrong(why);
-  // All symbols now, so that one that the server lacks is an error here; never closed.
+  // Resolves all symbols now, so that one that the server lacks is an error here; never closed.
   void* const object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) {
     const char* const why = dlerror();

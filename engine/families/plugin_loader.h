@@ -12,9 +12,9 @@ namespace tensord {
 
 struct FamilyPlugin;  // family_plugin.h
 
-// INVALID_ARGUMENT with one line that says what is wrong, unless the plugin is made for this very build and its ops are
-// sound: named like the family's messages, known by nobody of `known`, with a type rule, and either expanded or run by
-// the kernels of some device.
+// Checks that the plugin is made for this very build and that its ops are sound: named like the family's messages,
+// unknown to all of `known`, with a type rule, and either expanded or run by the kernels of some device.
+// INVALID_ARGUMENT with one line on the fault otherwise.
 absl::Status AuditFamilyPlugin(const FamilyPlugin& plugin, absl::Span<const absl::Span<const OpDef>> known);
 
 // Opens the shared object, for the rest of the process, and audits what it holds. INVALID_ARGUMENT, naming the path.

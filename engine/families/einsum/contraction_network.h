@@ -24,9 +24,9 @@ void ForEachLabel(LabelSet set, const Visit& visit) {
   }
 }
 
-// What a planner of contractions knows of an einsum: which labels each operand has, once those that nothing else needs
-// are summed away, which the result has, and how large they are. A label may stand in any number of operands.
-// Immutable; thread-safe.
+// An einsum as planners of contractions see it: each operand's labels, without those that are summed away because
+// nothing else needs them; the result's labels; and all sizes. A label may stand in any number of operands. Immutable;
+// thread-safe.
 class ContractionNetwork {
  public:
   // Labels are 0 … sizes.size() - 1. Repeats within an operand count once. At least one operand.

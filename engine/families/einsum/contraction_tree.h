@@ -38,7 +38,7 @@ class ContractionTree {
   void UpdateCost(int node);
   void SetCost(int node, double cost) { costs_[static_cast<size_t>(node)] = cost; }  // known already
 
-  // What the cost of a step would be that contracts tensors of labels a and b to `result`.
+  // Returns the cost of a step that contracts tensors of labels a and b to `result`.
   double StepCost(LabelSet a, LabelSet b, LabelSet result, bool is_last) const;
 
   // Inner nodes, children before parents.

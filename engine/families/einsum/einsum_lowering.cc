@@ -45,7 +45,7 @@ struct Plan {
   std::vector<std::vector<int>> batched_next;  // by step
 };
 
-// What each of two tensors' labels are to their contraction.
+// The roles of two tensors' labels in their contraction.
 struct Roles {
   std::vector<int> left, right, summed, batch;
 };
@@ -136,7 +136,7 @@ class Lowering {
     return graph_.type(at.operand).shape[static_cast<size_t>(at.axis)].size;
   }
 
-  // The axes whose sizes make those of labels of ellipses, where only a run knows these.
+  // Finds the axes that give the sizes of ellipsis labels, if only a run knows these sizes.
   void FindSizeSources(absl::Span<const ValueId> operands) {
     size_sources_.resize(terms_.sizes.size());
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -156,7 +156,7 @@ class Lowering {
     }
   }
 
-  // The size of a label of an ellipsis, for a node that gets the operands `arguments`, which become more.
+  // Returns the size of an ellipsis label, for a node with the operands `arguments`; appends to them.
   absl::StatusOr<DimExpr> EllipsisSize(int label, absl::InlinedVector<ValueId, 2>* arguments) const {
     const Dim& size = terms_.sizes[static_cast<size_t>(label)];
     if (size.is_static()) return size.size;
@@ -168,7 +168,7 @@ class Lowering {
     return SizeOfBroadcast(sizes);
   }
 
-  // Axes of an ellipsis whose size only a run knows, and which may be 1 there, become as long as their label's.
+  // Stretches axes of an ellipsis to the size of their label: only a run knows whether they are 1.
   absl::StatusOr<ValueId> Stretched(const LabelledTensor& tensor) {
     const SymbolicShape& own = graph_.type(tensor.value).shape;
     std::vector<DimExpr> shape;
@@ -249,8 +249,8 @@ class Lowering {
     return OrderedDot(a, b, std::move(roles), is_last);
   }
 
-  // The side goes last that has more of the next step's batch, so that the matrices there lie one after the other, and
-  // first the larger one. Where there is a batch already, that is last anyway.
+  // Puts the side last that has more of the next step's batch, so that the matrices there lie one after the other; else
+  // the larger side first. An existing batch comes last anyway.
   bool IsRightFirst(const Roles& roles, const std::vector<int>& batched_next) const {
     const auto batch_of = [&](const std::vector<int>& side) {
       std::vector<int> labels;
@@ -305,7 +305,7 @@ class Lowering {
     return made;
   }
 
-  // The tensor with the axes `labels`, of which `other` has those that it lacks.
+  // Returns the tensor with the axes `labels`; `other` has those that it lacks.
   absl::StatusOr<ValueId> Spread(const LabelledTensor& tensor, const LabelledTensor& other,
                                  const std::vector<int>& labels) {
     if (tensor.labels == labels) return tensor.value;
@@ -336,7 +336,7 @@ class Lowering {
     return graph_.Add(op, Attributes(op.attrs).Set("permutation", std::move(permutation)), {tensor.value});
   }
 
-  // The axes of the output, with a diagonal where it repeats a label.
+  // Returns the axes of the output, with a diagonal where it repeats a label.
   absl::StatusOr<ValueId> InOutputOrder(LabelledTensor tensor) {
     ASSIGN_OR_RETURN(ValueId value, Transposed(tensor, output_));
     std::vector<int> labels = output_;
@@ -375,7 +375,7 @@ absl::StatusOr<Plan> PlanOf(const EinsumTerms& terms, const Attributes& attrs, G
   std::vector<std::vector<int>> operands = terms.operands;
   for (std::vector<int>& term : operands) term.erase(std::remove(term.begin(), term.end(), kUnitAxis), term.end());
   const ContractionNetwork network(operands, terms.output, sizes);
-  // A bound says nothing of sizes that are not known yet; what is compiled for those of a run is held to it.
+  // A bound says nothing of unknown sizes; a program compiled for the sizes of a run is held to it.
   const bool is_static =
       std::all_of(terms.sizes.begin(), terms.sizes.end(), [](const Dim& size) { return size.is_static(); });
   const std::optional<int64_t> bound = is_static ? attrs.MaybeInt("largest_intermediate") : std::nullopt;

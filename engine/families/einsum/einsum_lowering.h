@@ -9,10 +9,9 @@ inline constexpr int64_t kMaxEinsumOperands = 16'384;
 // Operands times labels.
 inline constexpr int64_t kMaxEinsumIncidences = int64_t{1} << 28;
 
-// An einsum as core ops: diagonals and sums that concern one operand first, then a contraction or a product a step of
-// the path, in the end what the order and the repeats of the output ask for. Sizes that are not known are planned with
-// as 64. Refused with LIMIT_EXCEEDED where the einsum is larger than the two limits, or where no path keeps
-// largest_intermediate.
+// Expands an einsum to core ops: first diagonals and sums of single operands, then a contraction or a product for each
+// step of the path, last the order and the repeats of the output. Unknown sizes count as 64 in the plan. Refused with
+// LIMIT_EXCEEDED if the einsum is larger than the two limits, or if no path keeps largest_intermediate.
 absl::StatusOr<ExpandedResults> ExpandEinsum(const ExpandCall& call);
 
 }  // namespace tensord

@@ -6,7 +6,7 @@
 
 namespace tensord {
 
-// The family "einsum": the messages of tensord/einsum/v1.
+// Returns the family "einsum": the messages of tensord/einsum/v1.
 absl::Span<const OpDef> EinsumOps();
 
 }  // namespace tensord

@@ -36,7 +36,7 @@ absl::StatusOr<Equation> WrittenEquation(const Attributes& attrs) {
   return Equation{.operands = operands, .output = output[0]};
 }
 
-// The axes that an ellipsis of a term stands for.
+// Returns the axes that an ellipsis of a term stands for.
 absl::StatusOr<int64_t> EllipsisRank(absl::Span<const int64_t> term, int64_t rank, size_t operand) {
   const int64_t named = std::count_if(term.begin(), term.end(), [](int64_t label) { return label != kEllipsis; });
   const bool has_ellipsis = named != static_cast<int64_t>(term.size());
@@ -49,7 +49,7 @@ absl::StatusOr<int64_t> EllipsisRank(absl::Span<const int64_t> term, int64_t ran
 // Labels of the equation, and those of ellipses, become numbers from 0.
 class Labels {
  public:
-  // An ellipsis' axis by its place from the right.
+  // Returns an ellipsis' axis by its place from the right.
   int OfEllipsis(int64_t from_right) { return Of(-2 - from_right); }
   int Of(int64_t written) {
     const auto [it, is_new] = numbers_.try_emplace(written, static_cast<int>(numbers_.size()));
@@ -75,7 +75,7 @@ std::vector<int> NumberTerm(absl::Span<const int64_t> term, int64_t ellipsis_ran
   return numbers;
 }
 
-// A label as it was written: a number, or the character of that number.
+// Returns a label as it was written: a number, or the character of that number.
 std::string LabelText(bool is_character, int64_t label) {
   if (!is_character) return absl::StrCat(label);
   return label < 0x80 ? absl::StrFormat("\"%c\"", static_cast<char>(label)) : absl::StrFormat("U+%04X", label);
@@ -93,7 +93,7 @@ absl::Status CheckOutput(const Equation& equation, bool has_characters, int64_t 
   return Invalid(absl::StrCat("an ellipsis stands for ", ellipsis_rank, " axes, and the output has no ellipsis"));
 }
 
-// Sizes of axes of one label that only a run knows, each once, in an order that the operands' does not change.
+// Sizes of axes of one label that only a run knows, each once, in an order that does not depend on the operands'.
 std::vector<DimExpr> Distinct(std::vector<DimExpr> sizes) {
   std::sort(sizes.begin(), sizes.end(), [](const DimExpr& a, const DimExpr& b) { return DimExpr::Compare(a, b) < 0; });
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -138,10 +138,10 @@ absl::Status SetSizes(absl::Span<const TensorType* const> operands, absl::Span<c
   return absl::OkStatus();
 }
 
-// The operands that are left, in order, of which each is found by its position and taken in logarithmic time.
+// The operands that are left, in order. Each is found by its position and taken in logarithmic time.
 class LiveOperands {
  public:
-  // Room for those that are added later.
+  // Makes room for operands that are added later.
   LiveOperands(int operands, size_t added) : counts_(static_cast<size_t>(operands) + added + 1) {
     for (int i = 0; i < operands; ++i) Add(i);
   }
@@ -151,7 +151,7 @@ class LiveOperands {
     places_.push_back(operand);
     Count(places_.size(), 1);
   }
-  // Where the one at that position lies; it stays there.
+  // Returns the place of the operand at that position; it stays there.
   size_t PlaceOf(int64_t position) const {
     size_t place = 0;
     for (size_t step = std::bit_floor(counts_.size()); step > 0; step /= 2) {
@@ -161,7 +161,7 @@ class LiveOperands {
     }
     return place;
   }
-  // -1 where it is taken already.
+  // -1 if it is taken already.
   int TakeAt(size_t place) { return std::exchange(places_[place], -1); }
   void Close(size_t place) { Count(place + 1, -1); }
 
@@ -177,7 +177,7 @@ class LiveOperands {
   int64_t size_ = 0;
 };
 
-// A path of positions among the live operands, whose steps may take any number of them, as one of pairs.
+// Returns a path of positions among the live operands, whose steps may take any number of them, as one of pairs.
 absl::StatusOr<ContractionPath> PathOfPositions(absl::Span<const std::vector<int64_t>> steps, int operands) {
   ContractionPath path;
   LiveOperands live(operands, steps.size());
@@ -208,7 +208,7 @@ absl::StatusOr<ContractionPath> PathOfPositions(absl::Span<const std::vector<int
 }  // namespace
 
 absl::StatusOr<DimExpr> SizeOfBroadcast(absl::Span<const DimExpr> sizes) {
-  // By halves, so that the expression does not get deep.
+  // Combines by halves, so that the expression does not get deep.
   const auto combined = [&](const auto& combine) -> absl::StatusOr<DimExpr> {
     std::vector<DimExpr> level(sizes.begin(), sizes.end());
     while (level.size() > 1) {

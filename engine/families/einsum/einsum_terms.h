@@ -18,20 +18,20 @@ inline constexpr int kUnitAxis = -1;
 struct EinsumTerms {
   std::vector<std::vector<int>> operands;  // by axis: a label or kUnitAxis
   std::vector<int> output;
-  // By label: that of the first axis that has it, a known one before a symbolic one. Of an ellipsis: what axes make
-  // together of which some may turn out to be 1.
+  // The size of each label's first axis, a known one before a symbolic one. For an ellipsis label: the broadcast size
+  // of its axes, of which some may turn out to be 1.
   std::vector<Dim> sizes;
-  // By label: it stands for an axis of an ellipsis, where an axis whose size is not known yet may turn out to be 1.
+  // True for labels that stand for an axis of an ellipsis, if an axis of unknown size may turn out to be 1.
   std::vector<bool> of_ellipsis;
-  // What parentheses or the attribute `path` ask for; empty where neither is there.
+  // The path of the parentheses or of the attribute `path`; empty if neither is there.
   ContractionPath path;
 };
 
-// What axes of these sizes make together where all that are not 1 are equal: an empty one makes an empty one. At least
-// one size. Refused with DIM_EXPR_INVALID where they are too many for one expression.
+// Returns the broadcast size of these sizes; all that are not 1 must be equal, and an empty one makes an empty one. At
+// least one size. Refused with DIM_EXPR_INVALID if they are too many for one expression.
 absl::StatusOr<DimExpr> SizeOfBroadcast(absl::Span<const DimExpr> sizes);
 
-// From the attributes of an einsum. Whether all axes of a label have its size is not looked at.
+// Returns the terms of an einsum's attributes. Does not check that all axes of a label have its size.
 absl::StatusOr<EinsumTerms> TermsOf(const Attributes& attrs, absl::Span<const TensorType* const> operands);
 
 }  // namespace tensord

@@ -14,7 +14,7 @@ namespace {
 // Logarithms; of a tensor the queue, and the step in the tree of the path; of one of its labels all of these.
 constexpr size_t kStepsOfScore = 32, kStepsOfTensor = 128, kStepsOfHolder = 8;
 
-// The graph of labels, of which two are neighbours where a tensor has both, and the order in which they go.
+// The graph of labels and the order in which they go. Two labels are neighbours if a tensor has both.
 class LabelOrder {
  public:
   LabelOrder(const ContractionNetwork& network, const EliminationChoice& choice, SearchWork* work)
@@ -29,7 +29,7 @@ class LabelOrder {
     Connect(network.output());
   }
 
-  // Nothing where the work is used up.
+  // Returns nothing if the work is used up.
   std::optional<std::vector<size_t>> Run() {
     std::vector<double> scores(words_ * 64, std::numeric_limits<double>::infinity());
     std::vector<uint64_t> open = present_;
@@ -128,7 +128,7 @@ class Elimination {
     return tensor;
   }
 
-  // Makes one tensor of those that are alive, always of the two smallest.
+  // Makes one tensor of the given ones, always joining the two smallest.
   void Join(std::vector<int> tensors) {
     using Sized = std::pair<double, int>;
     std::priority_queue<Sized, std::vector<Sized>, std::greater<>> queue;

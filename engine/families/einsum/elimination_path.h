@@ -15,10 +15,10 @@ struct EliminationChoice {
   uint64_t seed = 0;
 };
 
-// Sums label after label: all tensors that have it become one, the small ones first. The order is that of the min-fill
-// or min-weight heuristics of variable elimination (Koller and Friedman, "Probabilistic Graphical Models", 2009, §9.4).
-// Where labels stand in many tensors, as in probabilistic models, this finds what searches by pairs do not. Nothing
-// where the work is used up before it ends: where labels get very many neighbours.
+// Sums label after label: all tensors with the label become one, the small ones first. The order is that of the
+// min-fill or min-weight heuristics of variable elimination (Koller and Friedman, "Probabilistic Graphical Models",
+// 2009, §9.4). If labels stand in many tensors, as in probabilistic models, this finds paths that searches by pairs
+// miss. Returns nothing if the work is used up before it ends: if labels get very many neighbours.
 std::optional<ContractionPath> EliminationPath(const ContractionNetwork& network, const EliminationChoice& choice,
                                                SearchWork* work);
 

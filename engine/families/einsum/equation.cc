@@ -23,7 +23,7 @@ absl::Status Invalid(absl::string_view what, absl::string_view text) {
   return Refuse(Refusal::kAttributeInvalid, absl::StrCat("equation ", what, ": ", quoted));
 }
 
-// The character at the start of well-formed UTF-8, and its bytes.
+// Returns the character at the start of well-formed UTF-8, and its bytes.
 std::pair<int64_t, size_t> FirstCharacter(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<int64_t>(static_cast<unsigned char>(text[i])); };
   if (byte(0) < 0x80) return {byte(0), 1};

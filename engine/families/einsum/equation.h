@@ -10,15 +10,15 @@
 
 namespace tensord {
 
-// In a term: the axes that the term does not name.
+// Stands in a term for the axes that the term does not name.
 inline constexpr int64_t kEllipsis = -1;
 
 // An einsum as it is written: the labels of each operand's axes and of the result's, before shapes are known.
 struct Equation {
   std::vector<std::vector<int64_t>> operands;  // labels, at most one of them kEllipsis
   std::vector<int64_t> output;
-  // The order that parentheses fix: the members of a group are contracted from left to right, and so are those of the
-  // whole where there is any group. Empty where there is none.
+  // The order that parentheses fix: members of a group are contracted from left to right, and so are members of the
+  // whole if there is any group. Empty if there is none.
   ContractionPath groups;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 // Pairs looked at for one label of a new tensor: a label that thousands of tensors share would make pairs without end.
 constexpr size_t kMaxPairsOfLabel = 48;
-// Of all labels of a new tensor, by the number of operands: what one search looks at in all.
+// The pairs that one search looks at, for all labels of a new tensor; the first is divided by the number of operands.
 constexpr size_t kMaxPairs = 200'000, kLeastPairsOfTensor = 8;
 // Steps of the noise on a score, and of a candidate in the heap.
 constexpr int64_t kStepsOfNoise = 48, kStepsOfCandidate = 100;
@@ -98,7 +98,8 @@ class Greedy {
     return tensor;
   }
 
-  // The labels that a and b leave behind, in result_: those that a third holder has, the output being one.
+  // Writes into result_ the labels that the contraction of a and b leaves: those with a third holder, the output being
+  // one.
   void ResultOf(int a, int b) {
     const LabelSet x = Labels(a), y = Labels(b);
     for (size_t w = 0; w < words_; ++w) {
@@ -131,7 +132,7 @@ class Greedy {
     return size > objective_.bound ? score + 1e290 : score;
   }
 
-  // Candidates of a tensor with the last of those before it that share a label with it.
+  // Pushes candidates of a tensor with the latest tensors before it that share a label with it.
   void PushPairs(int tensor) {
     if (work_.left() < -kMostOverdraft || StopRequested()) return;
     size_t left = std::max(kLeastPairsOfTensor, kMaxPairs / static_cast<size_t>(network_.num_operands()));
@@ -154,7 +155,7 @@ class Greedy {
     });
   }
 
-  // What is left shares no label that matters: outer products, the smallest first.
+  // Joins the rest by outer products, the smallest first: it shares no label that matters.
   void JoinRest() {
     for (size_t i = 0; i < alive_.size(); ++i) {
       if (alive_[i]) heap_.push_back({sizes_[i], static_cast<int>(i), -1});

@@ -16,9 +16,9 @@ struct GreedyChoice {
 };
 
 // Contracts, step by step, the pair with a label in common for which size(result) - alpha · (size(a) + size(b)) is
-// least, as opt_einsum's greedy search does (Smith and Gray, JOSS 3(26), 2018); what shares no label comes last, the
-// smallest first. With noise it is the random-greedy search of Gray and Kourtis, Quantum 5, 410 (2021). Results past
-// the objective's bound come after all others. It ends, whatever `work` says.
+// least, as opt_einsum's greedy search does (Smith and Gray, JOSS 3(26), 2018). Tensors without a common label come
+// last, the smallest first. With noise it is the random-greedy search of Gray and Kourtis, Quantum 5, 410 (2021).
+// Results past the objective's bound come after all others. It ends, whatever `work` says.
 ContractionPath GreedyPath(const ContractionNetwork& network, const PathObjective& objective,
                            const GreedyChoice& choice, SearchWork* work);
 

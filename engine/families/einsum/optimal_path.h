@@ -19,14 +19,14 @@ class OptimalSearch {
   OptimalSearch(const ContractionNetwork& network, const PathObjective& objective)
       : network_(network), objective_(objective) {}
 
-  // Whether the tensors, 2 to kMaxTensors, can be contracted to one of labels `result` at less than `below`; if so
-  // path() says how and cost() at which cost. `is_last`: the result is the network's.
+  // Tells whether the tensors, 2 to kMaxTensors, can be contracted to a tensor of labels `result` at less than `below`;
+  // path() and cost() then return the path and its cost. `is_last`: the result is the network's.
   bool Search(absl::Span<const LabelSet> tensors, LabelSet result, bool is_last,
               double below = std::numeric_limits<double>::infinity());
 
   const ContractionPath& path() const { return path_; }
   double cost() const { return best_.back().cost; }
-  // What the last search did, in steps.
+  // Returns the steps of the last search.
   int64_t steps() const { return steps_; }
 
  private:

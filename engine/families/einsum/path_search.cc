@@ -25,8 +25,8 @@ namespace {
 constexpr int kFewOperands = 10;
 // Without a bound of the client: half a gigabyte of F64, or what the operands and the result are themselves.
 constexpr double kUsualBound = 1 << 28;
-// How often each search is done follows from these, in steps of what it takes of a network whose labels have few
-// operands each.
+// Budgets of the searches, in steps; each is repeated as often as its budget allows in a network of few operands a
+// label.
 constexpr double kGreedyBudget = 4e5;
 constexpr double kEliminationBudget = 4e6;
 constexpr double kAnnealingBudget = 1.6e7;
@@ -35,7 +35,7 @@ constexpr double kAnnealingBudget = 1.6e7;
 constexpr double kOperationsOfStep = 50;
 constexpr int kSweepsOfRun = 800, kMaxRuns = 16;
 constexpr int64_t kSubtreeBudget = 20'000'000;
-// What the searches may do at most, in steps of SearchWork. Networks like the above do less; where hundreds of operands
+// The most work of the searches, in steps of SearchWork. Networks like the above need less; if hundreds of operands
 // share a label, or tensors have very many labels, a search takes a hundred times as long.
 constexpr int64_t kGreedyWork = 30'000'000, kRandomGreedyWork = 60'000'000;
 constexpr int64_t kEliminationWork = 40'000'000;
@@ -62,7 +62,7 @@ PathObjective ObjectiveOf(const ContractionNetwork& network, std::optional<int64
   return objective;
 }
 
-// The best tree of those that a search made.
+// The best of the trees that a search made.
 class BestTree {
  public:
   BestTree(const ContractionNetwork& network, const PathObjective& objective)
@@ -94,7 +94,7 @@ int Times(double budget, double cost, int most) {
   return static_cast<int>(std::clamp(budget / cost, 1.0, static_cast<double>(most)));
 }
 
-// What a greedy search takes, in steps.
+// Returns the steps of a greedy search.
 double GreedySteps(const ContractionNetwork& network) {
   return network.num_operands() * (20 + static_cast<double>(network.num_words()));
 }
@@ -175,7 +175,7 @@ ContractionPath SearchUnbounded(const ContractionNetwork& network, PathOptimizer
   const int operands = network.num_operands();
   if (operands < 3 || optimizer == PathOptimizer::kLeftToRight) return LeftToRight(operands);
   if (optimizer == PathOptimizer::kOptimal || (optimizer == PathOptimizer::kAuto && operands <= kFewOperands)) {
-    // Nothing where every path costs more than a double can say.
+    // Finds nothing if every path costs more than a double can hold.
     if (std::optional<ContractionPath> path = OptimalPath(network, objective)) return *std::move(path);
   }
   BestTree best(network, objective);
@@ -207,7 +207,7 @@ absl::StatusOr<ContractionPath> SearchPath(const ContractionNetwork& network, Pa
   }
   int64_t done = 0;
   ContractionPath path = SearchUnbounded(network, optimizer, ObjectiveOf(network, largest_intermediate), &done);
-  // What was broken off may look like a path.
+  // A search that was broken off may look like a path.
   RETURN_IF_ERROR(CheckStopped());
   if (steps != nullptr) *steps = done;
   if (largest_intermediate.has_value()) {

@@ -8,8 +8,8 @@
 
 namespace tensord {
 
-// What searches do, in steps of a nanosecond or a few, and how much they may. Counted and not timed, so that a search
-// ends at the same place everywhere. Thread-compatible.
+// The work of searches, in steps of a few nanoseconds, and its limit. Counted and not timed, so that a search ends at
+// the same place everywhere. Thread-compatible.
 class SearchWork {
  public:
   explicit SearchWork(int64_t most) : left_(most) {}

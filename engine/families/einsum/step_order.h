@@ -5,9 +5,9 @@
 
 namespace tensord {
 
-// The same contractions in an order in which large intermediates live shortly: a step whose result is larger than its
-// operands together waits until the step that reads it is next. So both operands of a step are made right before it
-// where both are like that, and what these are made from before both. All other steps keep their order.
+// Orders the same contractions so that large intermediates live shortly: a step with a result larger than its operands
+// together waits until its reader is next. If both operands of a step are such results, both are made right before it,
+// each after its own operands. All other steps keep their order.
 ContractionPath WithLateGrowth(const ContractionNetwork& network, const ContractionPath& path);
 
 }  // namespace tensord

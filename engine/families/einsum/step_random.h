@@ -17,7 +17,7 @@ class StepRandom {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
     return z ^ (z >> 31);
   }
-  // In (0, 1).
+  // Returns a number in (0, 1).
   double Uniform() { return (static_cast<double>(Bits() >> 12) + 0.5) * 0x1p-52; }
 
  private:

@@ -8,7 +8,7 @@
 namespace tensord {
 namespace {
 
-// A subtree cut off below some steps: what it contracts and the steps that do.
+// A subtree cut off below some steps: its tensors, and the steps that contract them.
 struct Subtree {
   std::vector<int> tensors;
   std::vector<int> steps;  // the first is its root
@@ -44,7 +44,7 @@ void Rebuild(const Subtree& subtree, const ContractionPath& path, ContractionTre
     tree->SetChildren(node, nodes[static_cast<size_t>(path[s].first)], nodes[static_cast<size_t>(path[s].second)]);
     nodes.push_back(node);
   }
-  // Labels: what stands below a step and is needed outside it, going up. Needed are those of the tensors that the step
+  // Labels: those below a step that are needed outside it, going up. Needed are the labels of tensors that the step
   // does not have, and those of the whole.
   const size_t n = subtree.tensors.size(), words = whole.size();
   std::vector<std::vector<bool>> below(path.size(), std::vector<bool>(n));
@@ -77,7 +77,7 @@ void ImproveSubtrees(int leaves, int64_t budget, SearchWork* work, ContractionTr
   OptimalSearch search(tree->network(), tree->objective());
   Subtree subtree;
   std::vector<LabelSet> tensors;
-  // By root: the subtree that was searched last, and found to be the best.
+  // By root: the last subtree searched and found to be the best.
   std::vector<std::vector<int>> done(static_cast<size_t>(tree->num_nodes()));
   for (bool changed = true; changed && budget > 0;) {
     changed = false;

@@ -12,7 +12,7 @@ struct AnnealingSchedule {
   int sweeps = 20;                          // visits of every step
 };
 
-// What a sweep takes, in steps.
+// Returns the work of a sweep, in steps.
 int64_t StepsOfSweep(const ContractionTree& tree);
 
 // Changes a tree by simulated annealing with rotations, ((a,b),c) to ((a,c),b): Kalachev, Panteleev, Yung,

@@ -22,7 +22,7 @@ constexpr DTypeSet kTransformed = {DType::kF32, DType::kF64, DType::kC64, DType:
 
 DType RealOf(DType dtype) { return dtype == DType::kC64 ? DType::kF32 : dtype == DType::kC128 ? DType::kF64 : dtype; }
 
-// The length of the transform along axes[i], which is at least 1.
+// Returns the length of the transform along axes[i], which is at least 1.
 absl::StatusOr<Dim> LengthOf(InferContext& context, FftKind kind, size_t i) {
   const std::vector<int64_t>&axes = context.attrs().Ints("axes"), &lengths = context.attrs().Ints("lengths");
   if (!lengths.empty()) return Dim(lengths[i]);
@@ -128,8 +128,8 @@ void WriteTensor(const WideTensor& tensor, Literal* into) {
   }
 }
 
-// What the definition sums over: the line, cut or with zeros after it, and for IRFFT the bins that follow from the
-// others.
+// Returns the terms of the definition's sum: the line, cut or with zeros after it, and for IRFFT the bins that follow
+// from the others.
 std::vector<Wide> TermsOf(const std::vector<Wide>& line, const FftStep& step) {
   std::vector<Wide> terms(static_cast<size_t>(step.length));
   const size_t given = step.kind == FftKind::kIrfft ? terms.size() / 2 + 1 : terms.size();

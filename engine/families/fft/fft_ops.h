@@ -6,7 +6,7 @@
 
 namespace tensord {
 
-// The family fft: discrete Fourier transforms with NumPy's conventions. One op, tensord.fft.v1.Fft.
+// Returns the family fft: discrete Fourier transforms with NumPy's conventions. One op, tensord.fft.v1.Fft.
 absl::Span<const OpDef> FftOps();
 
 }  // namespace tensord

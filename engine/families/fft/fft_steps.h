@@ -26,10 +26,11 @@ struct FftStep {
 // which makes numbers real.
 std::vector<size_t> FftOrder(FftKind kind, size_t num_axes);
 
-// What a node does to an operand of these sizes, in order. Needs attributes that the type rule has accepted.
+// Returns the steps of a node for an operand of these sizes, in order. Needs attributes that the type rule has
+// accepted.
 std::vector<FftStep> FftSteps(const Attributes& attrs, absl::Span<const int64_t> operand_shape);
 
-// What the values of a step are multiplied by.
+// Returns the factor of a step's values.
 double FftScale(const Attributes& attrs, const FftStep& step);
 
 }  // namespace tensord

@@ -13,10 +13,10 @@
 
 namespace tensord {
 
-// Powers of two by which the rows and columns of a square matrix, column-major, are divided before it is eliminated:
-// then no entry is larger than 1, and what rows and columns of other sizes hold is not lost. None where it is not
-// needed, as of nearly all matrices, so that these are eliminated as they are; none where an entry is not finite, or
-// one of its parts would vanish beside the other. A value; T is float, double or a complex of these.
+// Powers of two by which the rows and columns of a square matrix, column-major, are divided before elimination: then no
+// entry is larger than 1, and rows and columns of different sizes keep their numbers. Nearly all matrices need no
+// scaling: they have none, and are eliminated as they are. Nor is there any if an entry is not finite, or one of its
+// parts would vanish beside the other. A value; T is float, double or a complex of these.
 template <typename T>
 class Equilibration {
  public:
@@ -75,7 +75,7 @@ class Equilibration {
     return size == 0 ? kNothing : std::ilogb(size) + 1;
   }
 
-  // Of rows and columns: those of their largest entries. Ordinary ones where an entry is not finite.
+  // Finds the sizes of rows and columns: those of their largest entries. Ordinary ones if an entry is not finite.
   void FindSizes(const T* a) {
     rows_.assign(At(n_), kNothing);
     columns_.assign(At(n_), kNothing);
@@ -107,7 +107,7 @@ class Equilibration {
     return largest == kNothing ? 0 : largest;
   }
 
-  // Whether a complex entry would lose one part, and not the other.
+  // Tells whether a complex entry would lose one part, and not the other.
   bool TearsApart(const T* a) const {
     if constexpr (!scalar::Complex<T>) return false;
     for (int64_t i = 0; i < n_ * n_; ++i) {

@@ -18,7 +18,7 @@
 namespace tensord {
 namespace {
 
-// What a matrix with a NaN or an infinity has for factors: nothing is permuted, and all that is computed is NaN.
+// Returns the factors of a matrix with a NaN or an infinity: nothing is permuted, and all computed numbers are NaN.
 LuFactors NaNFactors(const HostMatrix& a) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   LuFactors lu{.packed = HostMatrix(a.rows(), a.columns())};
@@ -29,7 +29,7 @@ LuFactors NaNFactors(const HostMatrix& a) {
   return lu;
 }
 
-// Of one matrix of a batch.
+// Returns the exponent of one matrix of a batch.
 int64_t ExponentOf(const Literal& exponents, int64_t b) {
   const size_t at = static_cast<size_t>(b);
   return static_cast<int64_t>(exponents.dtype() == DType::kF32 ? exponents.values<float>()[at]

@@ -9,7 +9,7 @@
 
 namespace tensord {
 
-// A matrix in the arithmetic of the reference, which is complex F64 whatever the operands' dtype. A value.
+// A matrix in the arithmetic of the reference: complex F64 whatever the operands' dtype. A value.
 class HostMatrix {
  public:
   HostMatrix() = default;
@@ -23,7 +23,7 @@ class HostMatrix {
   const Complex128& operator()(int64_t i, int64_t j) const { return values_[static_cast<size_t>(i + j * rows_)]; }
 
   bool IsFinite() const;
-  // The adjoint, the conjugate of the transpose.
+  // Returns the adjoint, the conjugate of the transpose.
   HostMatrix Adjoint() const;
   // Its first columns, or rows.
   HostMatrix Columns(int64_t count) const;
@@ -37,7 +37,7 @@ class HostMatrix {
 
 HostMatrix Product(const HostMatrix& a, const HostMatrix& b);
 
-// How many matrices an operand of such a shape has.
+// Returns the number of matrices in an operand of such a shape.
 int64_t BatchSize(absl::Span<const int64_t> shape);
 
 // One matrix of a batch, read and written; written to a real dtype, only real parts are kept.

@@ -33,11 +33,11 @@ enum class LinalgOp : uint16_t {
 };
 inline constexpr int kNumLinalgOps = 20;
 
-// The definitions, indexed by LinalgOp.
+// Returns the definitions, indexed by LinalgOp.
 absl::Span<const OpDef> LinalgOps();
 const OpDef& Def(LinalgOp op);
 
-// Whether a definition is that op of the family.
+// Tells whether a definition is that op of the family.
 bool Is(const OpDef& def, LinalgOp op);
 
 }  // namespace tensord

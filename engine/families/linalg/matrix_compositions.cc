@@ -68,7 +68,7 @@ absl::StatusOr<ValueId> Broadcast(const ExpandCall& call, ValueId operand, Ints 
   return call.graph.Add(Def(CoreOp::kBroadcastInDim), std::move(attrs), {operand, like});
 }
 
-// The product of two batches of matrices, summed over one axis of each.
+// Returns the product of two batches of matrices, summed over one axis of each.
 absl::StatusOr<ValueId> MatrixProduct(const ExpandCall& call, ValueId a, int64_t a_axis, ValueId b, int64_t b_axis) {
   const Ints batch = BatchAxes(call.graph.type(a).rank());
   Attributes attrs(Def(CoreOp::kDotGeneral).attrs);
@@ -88,7 +88,7 @@ absl::StatusOr<ValueId> ScaleRows(const ExpandCall& call, ValueId matrices, Valu
   return Call(call, CoreOp::kMultiply, {matrices, spread});
 }
 
-// The size of an axis, as a number of a real dtype.
+// Returns the size of an axis, as a number of a real dtype.
 absl::StatusOr<ValueId> SizeOfAxis(const ExpandCall& call, ValueId value, int64_t axis, DType dtype) {
   const Dim& dim = call.graph.type(value).shape[static_cast<size_t>(axis)];
   if (dim.is_static()) return Scalar(call, dtype, static_cast<double>(dim.size.constant()));
@@ -98,7 +98,7 @@ absl::StatusOr<ValueId> SizeOfAxis(const ExpandCall& call, ValueId value, int64_
   return Convert(call, dtype, size);
 }
 
-// The cutoff, as a part of the largest singular value.
+// Returns the cutoff, as a part of the largest singular value.
 absl::StatusOr<ValueId> RelativeCutoff(const ExpandCall& call, DType dtype) {
   const std::optional<double> given = call.attrs.MaybeReal("relative_cutoff");
   if (given.has_value()) return Scalar(call, dtype, *given);
@@ -109,7 +109,7 @@ absl::StatusOr<ValueId> RelativeCutoff(const ExpandCall& call, DType dtype) {
   return Call(call, CoreOp::kMultiply, {larger, epsilon});
 }
 
-// Which singular values are above the cutoff: BOOL, of their shape.
+// Compares the singular values with the cutoff: BOOL, of their shape.
 absl::StatusOr<ValueId> AboveCutoff(const ExpandCall& call, ValueId values) {
   const TensorType type = call.graph.type(values);
   ASSIGN_OR_RETURN(const ValueId largest, Reduce(call, ReduceKind::kMax, 0, values));
@@ -125,7 +125,7 @@ absl::StatusOr<ValueId> AboveCutoff(const ExpandCall& call, ValueId values) {
 }
 
 // The inverses of the singular values above the cutoff, and 0 for the others; U and Vh conjugated, so that products
-// over the one axis or the other are products with their adjoints. What is not finite has NaN for vectors.
+// over either axis are products with their adjoints. A matrix that is not finite has vectors of NaN.
 struct Inverted {
   ValueId conj_u;
   ValueId conj_vh;
@@ -155,7 +155,7 @@ struct Determined {
   ValueId log;
 };
 
-// The values where the parity is 1, and their negatives where it is -1: exact, of infinities too.
+// Returns the values with the sign of their parity: exact, for infinities too.
 absl::StatusOr<ValueId> WithParity(const ExpandCall& call, ValueId parity, ValueId values) {
   ASSIGN_OR_RETURN(const ValueId real, Call(call, CoreOp::kReal, {parity}));
   ASSIGN_OR_RETURN(const ValueId zero, Scalar(call, call.graph.type(real).dtype, 0));

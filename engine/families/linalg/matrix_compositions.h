@@ -5,8 +5,8 @@
 
 namespace tensord {
 
-// Ops that are written with factorizations and core ops, so that passes, fusion and differentiation see what they are
-// made of: Inverse, Determinant, SignLogDeterminant, PseudoInverse, LeastSquares, MatrixRank.
+// Ops written with factorizations and core ops, so that passes, fusion and differentiation see their parts: Inverse,
+// Determinant, SignLogDeterminant, PseudoInverse, LeastSquares, MatrixRank.
 
 absl::StatusOr<ResultTypes> InferInverse(InferContext& context);
 absl::Status ReferenceInverse(const ReferenceCall& call);

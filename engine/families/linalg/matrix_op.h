@@ -19,7 +19,7 @@ inline constexpr RefusalRule kSquareRefusals[] = {{Refusal::kRankMismatch, "the 
 inline constexpr Facet<PermuteRule> kMatricesComeFirst =
     Facet<PermuteRule>::None("its matrices lie along the first two axes, as kernels read them");
 
-// What an op of the family has of its own: all of them are computed matrix by matrix, in fields.
+// The facets of an op that differ within the family: all ops are computed matrix by matrix, in fields.
 struct MatrixOp {
   LinalgOp op;
   absl::string_view name;
@@ -33,7 +33,7 @@ struct MatrixOp {
   WorkRule* work = &MatrixWork;
 };
 
-// Of an op that kernels compute.
+// Declares an op that kernels compute.
 constexpr OpDef WithKernels(const MatrixOp& matrix_op) {
   return {.family = "linalg",
           .index = static_cast<uint16_t>(matrix_op.op),
@@ -53,7 +53,7 @@ constexpr OpDef WithKernels(const MatrixOp& matrix_op) {
           .work = matrix_op.work};
 }
 
-// Of one that is written with other ops.
+// Declares an op that is written with other ops.
 constexpr OpDef Composition(const MatrixOp& matrix_op, Facet<ExpandRule> expand) {
   OpDef def = WithKernels(matrix_op);
   def.traits = kNoTraits;

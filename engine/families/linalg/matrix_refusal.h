@@ -10,9 +10,10 @@
 
 namespace tensord {
 
-// Why a run ends at one matrix of a batch. The message says which: "the matrix at batch index [2,0] is singular: …";
-// `shape` is the operand's, whose axes from the third on are batch, and `matrix` counts in their column-major order.
-// `info` is what LAPACK calls so: the 1-based pivot at which the algorithm gave up, or how many values are missing.
+// Refuses one matrix of a batch and so ends the run. The message names it: "the matrix at batch index [2,0] is
+// singular: …". `shape` is the operand's, whose axes from the third on are batch, and `matrix` counts in their
+// column-major order. `info` is LAPACK's: the 1-based pivot at which the algorithm gave up, or the number of missing
+// values.
 absl::Status RefuseMatrix(Refusal refusal, absl::Span<const int64_t> shape, int64_t matrix, int64_t info);
 
 }  // namespace tensord

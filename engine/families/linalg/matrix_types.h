@@ -12,10 +12,10 @@ namespace tensord {
 
 // Types of batches of matrices: the first two axes are the rows and the columns, every further one is batch.
 
-// What linear algebra is defined on.
+// The dtypes of linear algebra.
 inline constexpr DTypeSet kFieldDTypes = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
 
-// DTYPE_UNSUPPORTED for other dtypes, RANK_MISMATCH where there are no two axes.
+// Fails with DTYPE_UNSUPPORTED for other dtypes, RANK_MISMATCH if there are no two axes.
 absl::Status RequireMatrices(const TensorType& type, absl::string_view what);
 // The same, and as many rows as columns.
 absl::Status RequireSquareMatrices(InferContext& context, const TensorType& type, absl::string_view what);
@@ -24,13 +24,13 @@ absl::Status RequireSameBatch(InferContext& context, const TensorType& a, const 
 
 absl::StatusOr<Dim> SmallerOf(const Dim& a, const Dim& b);
 
-// Of the batch axes of `like`.
+// Returns the type of matrices with the batch axes of `like`.
 TensorType MatricesLike(const TensorType& like, DType dtype, const Dim& rows, const Dim& columns);
 TensorType VectorsLike(const TensorType& like, DType dtype, const Dim& size);
 TensorType ScalarsLike(const TensorType& like, DType dtype);
 
-// To take the first operand's matrices apart, m·n·min(m, n) each, times what eigenvalues take, to make the matrices of
-// the results of reflectors, and to apply them to the columns of the second operand.
+// Returns the work to take the first operand's matrices apart, m·n·min(m, n) each, times the factor of eigenvalues, to
+// make the matrices of the results of reflectors, and to apply them to the columns of the second operand.
 double MatrixWork(const WorkCall& call);
 
 }  // namespace tensord

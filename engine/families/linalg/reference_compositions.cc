@@ -34,7 +34,7 @@ HostMatrix ApplyPseudoInverse(const SingularValues& svd, double cutoff, const Ho
   return Product(svd.vh.Rows(k).Adjoint(), projected);
 }
 
-// Calls use(svd, b) for every matrix that is finite; the others give NaN, or 0 where that is an integer.
+// Calls use(svd, b) for every finite matrix; the others give NaN, or 0 for an integer.
 template <typename Use>
 absl::Status ForEachSvd(const ReferenceCall& call, const Use& use) {
   const Literal& a = *call.operands[0];

@@ -21,7 +21,8 @@ class ScaledNumber {
     exponent_ = exponent + own;
   }
 
-  // From 1/2 to 1 in size, or 0, or not finite; and what it is to be multiplied by, a power of two.
+  // Returns the number, from 1/2 to 1 in size, or 0, or not finite; the second function returns its factor, a power of
+  // two.
   double number() const { return number_; }
   int64_t exponent() const { return exponent_; }
 
@@ -51,8 +52,8 @@ class ScaledNumber {
   int64_t exponent_ = 0;
 };
 
-// A product of which neither the factors nor the partial products overflow or underflow where the product itself does
-// not; of complex numbers in neither part, however far the two are apart. T is double or Complex128. Thread-compatible.
+// A product whose factors and partial products neither overflow nor underflow unless the product itself does; for
+// complex numbers in neither part, however far apart the two are. T is double or Complex128. Thread-compatible.
 template <typename T>
 class ScaledProduct {
  public:
@@ -68,13 +69,13 @@ class ScaledProduct {
     }
   }
 
-  // By a power of two.
+  // Multiplies by a power of two.
   void MultiplyByPowerOfTwo(int64_t exponent) {
     real_ = ScaledNumber(real_.number(), real_.exponent() + exponent);
     imag_ = ScaledNumber(imag_.number(), imag_.exponent() + exponent);
   }
 
-  // The product itself, rounded once.
+  // Returns the product itself, rounded once.
   T value() const { return Over(0); }
 
   // p/|p|, and 0 of 0.
@@ -97,7 +98,7 @@ class ScaledProduct {
   }
 
  private:
-  // Of the larger part.
+  // Returns the exponent of the larger part.
   int64_t exponent() const {
     if (real_.number() == 0) return imag_.exponent();
     return imag_.number() == 0 ? real_.exponent() : std::max(real_.exponent(), imag_.exponent());

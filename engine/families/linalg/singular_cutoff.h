@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// The distance from 1 to the next number of the dtype's real numbers.
+// Returns the distance from 1 to the next number of the dtype's real numbers.
 constexpr double EpsilonOf(DType dtype) {
   const bool is_single = dtype == DType::kF32 || dtype == DType::kC64;
   return is_single ? double{std::numeric_limits<float>::epsilon()} : std::numeric_limits<double>::epsilon();

@@ -20,8 +20,8 @@ HostMatrix LowerTriangle(HostMatrix a) {
 
 DType ComplexDTypeOf(DType dtype) { return ComplexOf(dtype).value_or(dtype); }
 
-// Decomposes matrix after matrix and hands each to `write` with its place in the batch; what is not finite gives NaN.
-// `info` is what LAPACK would count of a matrix whose iteration fails: the values that are missing, here all.
+// Decomposes matrix after matrix and hands each to `write` with its place in the batch; a matrix that is not finite
+// gives NaN. `info` is LAPACK's count of missing values for a matrix whose iteration fails: here all.
 template <typename Read, typename Decompose, typename Write>
 absl::Status ForEachMatrix(const ReferenceCall& call, const Read& read, const Decompose& decompose,
                            const Write& write) {

@@ -5,8 +5,8 @@
 
 namespace tensord {
 
-// Singular values and eigenvalues: Svd, Eigh, Eig, and each without its vectors. A matrix that holds a NaN or an
-// infinity where it is read gives NaN.
+// Singular values and eigenvalues: Svd, Eigh, Eig, and each without its vectors. A NaN or an infinity in the part of a
+// matrix that is read gives NaN.
 
 absl::StatusOr<ResultTypes> InferSvd(InferContext& context);
 absl::Status ReferenceSvd(const ReferenceCall& call);

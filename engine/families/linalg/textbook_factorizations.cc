@@ -14,7 +14,7 @@ void SwapRows(HostMatrix* matrix, int64_t a, int64_t b) {
   for (int64_t j = 0; j < matrix->columns(); ++j) std::swap((*matrix)(a, j), (*matrix)(b, j));
 }
 
-// m -= tau · v · (v^H · m) from a row and a column on, where v starts at that row with a one.
+// m -= tau · v · (v^H · m) from a row and a column on; v starts at that row with a one.
 void Reflect(const std::vector<Complex128>& v, Complex128 tau, int64_t row, int64_t column, HostMatrix* m) {
   for (int64_t j = column; j < m->columns(); ++j) {
     Complex128 sum = 0;

@@ -12,7 +12,7 @@ namespace tensord {
 // Direct factorizations as textbooks have them (Golub and Van Loan, Matrix Computations, 4th edition), slow and
 // obvious: what the reference computes with. Finite matrices only, but for the Cholesky factor.
 
-// The lower triangle's Cholesky factor, of which `pivot` says where it is not positive.
+// The lower triangle's Cholesky factor; `pivot` is the place where it is not positive.
 struct CholeskyFactor {
   HostMatrix lower;
   std::optional<int64_t> pivot;  // 0-based
@@ -25,7 +25,7 @@ struct LuFactors {
   std::vector<int64_t> order;
   int parity = 1;
 
-  // The first pivot that is zero, of a square matrix.
+  // Returns the first pivot that is zero, of a square matrix.
   std::optional<int64_t> ZeroPivot() const;
 };
 LuFactors FactorLu(const HostMatrix& a);
@@ -47,8 +47,8 @@ struct QrFactors {
 };
 QrFactors FactorQr(const HostMatrix& a);
 
-// The solution of T·X = B for one triangle of T; the other one is not read, nor is the diagonal where it is taken as
-// ones.
+// Returns the solution of T·X = B for one triangle of T; the other one is not read, nor is the diagonal where it is
+// taken as ones.
 HostMatrix SolveTriangle(const HostMatrix& t, bool lower, bool unit_diagonal, HostMatrix b);
 
 }  // namespace tensord

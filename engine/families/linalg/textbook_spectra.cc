@@ -15,7 +15,7 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMaxSweeps = 60;
 constexpr int kMaxStepsOfValue = 60;
 
-// A factor that brings the largest entry near 1, so that squares neither overflow nor vanish.
+// Returns a factor that brings the largest entry near 1, so that squares neither overflow nor vanish.
 double ScaleOf(const HostMatrix& a) {
   double largest = 0;
   for (int64_t j = 0; j < a.columns(); ++j) {
@@ -117,7 +117,7 @@ bool Orthogonalize(HostMatrix* a, HostMatrix* v) {
   return false;
 }
 
-// A square unitary matrix whose first columns are the given ones, which are orthonormal but for those that are zero.
+// Completes columns to a square unitary matrix. The given columns are orthonormal, but for those that are zero.
 HostMatrix Completed(const HostMatrix& columns, const std::vector<bool>& is_zero) {
   const int64_t m = columns.rows();
   HostMatrix u(m, m);
@@ -155,7 +155,7 @@ std::optional<SingularValues> DecomposeTall(const HostMatrix& a) {
   for (int64_t j = 0; j < n; ++j) {
     const double s = length(order[static_cast<size_t>(j)]);
     result.s.push_back(s / scale);
-    // What is left of a column that depends on others has no direction of its own.
+    // The rest of a column that depends on others has no direction of its own.
     is_zero.push_back(s <= largest * kEpsilon * static_cast<double>(a.rows()));
     for (int64_t i = 0; i < u.rows() && !is_zero.back(); ++i) u(i, j) /= s;
   }
@@ -212,7 +212,7 @@ void ReduceToHessenberg(HostMatrix* a, HostMatrix* z) {
   }
 }
 
-// The eigenvalue of the last 2×2 block of [.., end) that is nearer to its last entry (Wilkinson).
+// Returns the eigenvalue of the last 2×2 block of [.., end) that is nearer to its last entry (Wilkinson).
 Complex128 ShiftOf(const HostMatrix& h, int64_t end, int step) {
   const Complex128 a = h(end - 2, end - 2), b = h(end - 2, end - 1), c = h(end - 1, end - 2), d = h(end - 1, end - 1);
   if (step % 10 == 9) return d + std::abs(c);  // leaves a cycle
@@ -255,7 +255,7 @@ bool ReduceToTriangle(HostMatrix* h, HostMatrix* z) {
   return true;
 }
 
-// The vector of the triangle's k-th value, by back substitution.
+// Returns the vector of the triangle's k-th value, by back substitution.
 std::vector<Complex128> VectorOf(const HostMatrix& t, int64_t k, double smallest) {
   std::vector<Complex128> x(static_cast<size_t>(k + 1));
   x[static_cast<size_t>(k)] = 1;

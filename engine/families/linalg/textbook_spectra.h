@@ -9,7 +9,7 @@
 namespace tensord {
 
 // Singular values and eigenvalues as textbooks have them (Golub and Van Loan, Matrix Computations, 4th edition), slow
-// and obvious: what the reference computes with. Finite matrices only. Nothing where an iteration does not converge.
+// and obvious: the algorithms of the reference. Finite matrices only. Nothing if an iteration does not converge.
 
 // A = U·diag(s)·Vh with square U and Vh and descending s, by Hestenes' one-sided Jacobi rotations (§8.6.3).
 struct SingularValues {
@@ -19,7 +19,8 @@ struct SingularValues {
 };
 std::optional<SingularValues> DecomposeSingular(const HostMatrix& a);
 
-// Of the Hermitian matrix whose lower triangle A has: ascending values, vectors in columns. Jacobi's rotations (§8.5).
+// The eigenvalues of the Hermitian matrix in A's lower triangle, ascending, and the vectors in columns. Jacobi's
+// rotations (§8.5).
 struct HermitianEigen {
   std::vector<double> values;
   HostMatrix vectors;
