@@ -17,7 +17,7 @@ absl::Status NotFusible(const Node& node) {
                   node.op->name);
 }
 
-// What a value of the body is: an element of a leaf for each index, or what an instruction computes.
+// A value of the body: an element of a leaf for each index, or the result of an instruction.
 struct BodyValue {
   enum class Kind : uint8_t { kTensor, kIota, kComputed };
   Kind kind = Kind::kComputed;
@@ -86,7 +86,7 @@ class Builder {
     return AddElementwise(node, op);
   }
 
-  // A value under another shape. What is computed in the kernel is at its place already, whatever its shape.
+  // A value under another shape. A computed value is at its place already, whatever its shape.
   absl::Status AddView(const Node& node, CoreOp op) {
     const ValueId operand = node.operands[0];
     BodyValue value = At(operand);
@@ -167,8 +167,9 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // A reduction over axes of one element is that element but where an identity tells: 0 + -0 is 0, 1·z another number
-  // than a complex z with an infinite part, and the extreme of a number that is NaN in one part is in both.
+  // Reduces over axes of one element. The result is that element, with exceptions that an identity shows: 0 + -0 is 0,
+  // 1·z differs from a complex z with an infinite part, and the extreme of a number with NaN in one part has it in
+  // both.
   int32_t ReducedAlone(const Node& node, ReduceKind kind, int32_t operand, DType dtype) {
     const bool is_complex = kComplexes.Contains(dtype);
     if (!is_complex && (kind != ReduceKind::kSum || !kInexact.Contains(dtype))) return operand;
@@ -228,7 +229,7 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // Which axes a shape spans; sizes of 1 tell nothing.
+  // Tells by the axes that a shape spans; sizes of 1 tell nothing.
   absl::StatusOr<MicroLevel> LevelOf(const Node& node, const Shape& shape) const {
     const auto spans = [&](MicroLevel level) {
       size_t i = 0;
@@ -246,7 +247,7 @@ class Builder {
     return NotFusible(node);
   }
 
-  // The instruction that has the value: a leaf is loaded where it is read first.
+  // Returns the instruction that has the value: a leaf is loaded where it is read first.
   absl::StatusOr<int32_t> Instruction(const Node& reader, ValueId id) {
     const BodyValue& value = At(id);
     if (value.kind == BodyValue::Kind::kComputed) return value.number;
@@ -290,7 +291,7 @@ class Builder {
     return {.number = static_cast<int32_t>(program_.instructions.size()) - 1};
   }
 
-  // The value at a higher level, where it is at a lower one.
+  // Returns the value at a higher level, where it is at a lower one.
   int32_t RaiseTo(MicroLevel level, int32_t value, const std::string& node) {
     const MicroInstruction& instruction = program_.instructions[static_cast<size_t>(value)];
     if (instruction.level >= level) return value;

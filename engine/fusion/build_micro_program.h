@@ -8,8 +8,8 @@
 
 namespace tensord {
 
-// The micro program of a fused node: its attributes, its body, and the body's values with all sizes known. Takes time
-// in proportion to the body. INTERNAL where the body is none that the pass `fuse` makes.
+// Builds the micro program of a fused node from its attributes, its body, and the body's values with all sizes known.
+// Takes time in proportion to the body. INTERNAL if the pass `fuse` makes no such body.
 absl::StatusOr<MicroProgram> BuildMicroProgram(const Attributes& attrs, const Graph& body,
                                                absl::Span<const ConcreteType> types);
 

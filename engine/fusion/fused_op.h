@@ -5,7 +5,8 @@
 
 namespace tensord {
 
-// The op of a node that the pass `fuse` makes: its body, in one kernel. Of the family "engine": no client can send it.
+// Returns the op of a node that the pass `fuse` makes: its body, in one kernel. Of the family "engine": no client can
+// send it.
 //
 // Attributes: `space`, the value of the body whose shape the kernel runs over; `reduced_axes`, the axes of that shape
 // along which the body reduces.

@@ -72,7 +72,7 @@ std::string Text(const MicroInstruction& instruction) {
                       ")");
 }
 
-// The strides of a dense column-major tensor over the axes of a level.
+// Returns the strides of a dense column-major tensor over the axes of a level.
 absl::InlinedVector<int64_t, 6> DenseStrides(const MicroProgram& program, MicroLevel level) {
   absl::InlinedVector<int64_t, 6> strides;
   int64_t stride = 1;
@@ -110,7 +110,7 @@ bool IsDense(const MicroProgram& program, const MicroAccess& access, MicroLevel 
 std::vector<std::pair<int32_t, int32_t>> InPlacePairs(const MicroProgram& program) {
   std::vector<std::pair<int32_t, int32_t>> pairs;
   if (program.num_stages() > 1) return pairs;
-  // By operand: the last instruction that reads what it loads, or a value past the end where it must stay as it is.
+  // By operand: the last instruction that reads the loaded element, or a value past the end if it must stay as it is.
   const int32_t never = static_cast<int32_t>(program.instructions.size());
   std::vector<int32_t> last_read(program.tensors.size(), -1);
   std::vector<int32_t> tensor_of(program.instructions.size(), -1);

@@ -13,7 +13,7 @@
 
 namespace tensord {
 
-// Where a value of a micro program has elements.
+// The axes over which a value of a micro program has elements.
 enum class MicroLevel : uint8_t {
   kUniform,  // one for the whole kernel
   kKept,     // one for each index of the kept axes; only in programs with reduced axes
@@ -50,8 +50,8 @@ enum class MicroKind : uint8_t {
 };
 
 // Computes one value; the values are numbered as the instructions are. An operand is at the instruction's level or a
-// lower one, whose element then stands for all that it spans. The meaning of each is that of its op
-// (engine/ops/scalar/scalar_math.h), rounded to `dtype` after each.
+// lower one; at a lower one its element stands for all points that it spans. An instruction means the same as its op
+// (engine/ops/scalar/scalar_math.h), rounded to `dtype`.
 struct MicroInstruction {
   MicroKind kind = MicroKind::kLoad;
   MicroLevel level = MicroLevel::kFull;
@@ -87,16 +87,16 @@ struct MicroProgram {
   int32_t num_stages() const;                  // 1 + the largest stage
 };
 
-// Whether the access is dense column-major over the axes of `level`, from offset 0 on.
+// Tells whether the access is dense column-major over the axes of `level`, from offset 0 on.
 bool IsDense(const MicroProgram& program, const MicroAccess& access, MicroLevel level);
 
-// Pairs {result, operand} of which the result may be given the operand's memory: the elements have one size, the
-// operand is read at the very element that is written and by no instruction after the one that computes the result, and
-// there is one stage. Holds for executors that, in each point, run the instructions in order and write a result as soon
-// as its value is there.
+// Returns pairs {result, operand} of which the result may be given the operand's memory: there is one stage, the
+// elements have one size, and the operand is read only at the very element that is written, by no instruction after the
+// one that computes the result. Holds for executors that, in each point, run the instructions in order and write a
+// result as soon as its value is there.
 std::vector<std::pair<int32_t, int32_t>> InPlacePairs(const MicroProgram& program);
 
-// One line an axis list, an instruction, a result; stable, for golden tests and Explain:
+// Returns one line an axis list, an instruction, a result; stable, for golden tests and Explain:
 //   axes 1024r 4096
 //   v0 = load t0[0 + 1*i0 + 1024*i1] : f32 full
 //   v1 = reduce max(v0) : f32 kept stage 1

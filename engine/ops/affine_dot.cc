@@ -87,7 +87,7 @@ absl::StatusOr<ResultTypes> InferAffineDot(InferContext& context) {
   return ResultTypes{{.dtype = dtype, .shape = SymbolicShape(shape.begin(), shape.end())}};
 }
 
-// The element that the indices name; 0 where there is none.
+// Returns the element that the indices name; 0 if there is none.
 template <typename T>
 T ElementAt(const AffineRead& read, const Shape& shape, absl::Span<const T> elements,
             absl::Span<const int64_t> indices) {

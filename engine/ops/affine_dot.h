@@ -8,18 +8,18 @@
 
 namespace tensord {
 
-// A contraction over indices that reads its operands where affine functions of the indices say: a product of windows of
-// a tensor that are never made. Of the family "engine": the pass `read_windows` makes it, for known sizes.
+// A contraction that reads its operands at affine functions of the indices: a product of windows of a tensor that are
+// never made. Of the family "engine": the pass `read_windows` makes it, for known sizes.
 //
 // Attributes: `sizes` of the indices, at least 1. The first are those of the result, the fastest first, and the last
 // `num_summed` are summed over. Along axis `a` of an operand of rank r the element is
 //   starts[a] + steps[a] * index[0] + steps[r + a] * index[1] + …
-// where that is an element of the operand, and 0 elsewhere. Steps are not negative. The result's elements are given the
-// `shape`. Dtypes and conjugations as in dot_general.
+// and it is 0 if the operand has no such element. Steps are not negative. The result's elements are given the `shape`.
+// Dtypes and conjugations as in dot_general.
 const OpDef& AffineDotOp();
 inline bool IsAffineDot(const OpDef& op) { return &op == &AffineDotOp(); }
 
-// How one operand is read.
+// The reading of one operand.
 struct AffineRead {
   const std::vector<int64_t>& starts;  // by axis
   const std::vector<int64_t>& steps;   // by index, then axis

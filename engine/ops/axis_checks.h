@@ -11,17 +11,17 @@
 
 namespace tensord {
 
-// AXIS_OUT_OF_RANGE unless 0 <= axis < rank; `what` names the attribute.
+// Fails with AXIS_OUT_OF_RANGE unless 0 <= axis < rank; `what` names the attribute.
 absl::Status CheckAxis(int64_t axis, int64_t rank, absl::string_view what);
 // Each in range (AXIS_OUT_OF_RANGE) and named once (AXIS_DUPLICATE).
 absl::Status CheckAxes(absl::Span<const int64_t> axes, int64_t rank, absl::string_view what);
-// For attributes that only the engine sets: ATTRIBUTE_INVALID unless it names `count` different axes, each in range.
+// Checks attributes that only the engine sets: ATTRIBUTE_INVALID unless it names `count` different axes, each in range.
 absl::Status CheckEngineAxes(absl::Span<const int64_t> axes, int64_t count, int64_t rank, absl::string_view what);
-// ATTRIBUTE_INVALID unless the list has `count` entries.
+// Fails with ATTRIBUTE_INVALID unless the list has `count` entries.
 absl::Status CheckLength(size_t length, int64_t count, absl::string_view what);
-// DTYPE_UNSUPPORTED unless the dtype is in the set.
+// Fails with DTYPE_UNSUPPORTED unless the dtype is in the set.
 absl::Status CheckDType(DType dtype, DTypeSet allowed, absl::string_view what);
-// DTYPE_MISMATCH unless both operands have one dtype.
+// Fails with DTYPE_MISMATCH unless both operands have one dtype.
 absl::Status CheckSameDType(const TensorType& a, const TensorType& b, absl::string_view what);
 
 }  // namespace tensord

@@ -13,7 +13,7 @@
 namespace tensord {
 namespace {
 
-// What a product of operands of a dtype may be accumulated into and returned as.
+// Returns the dtypes that a product of operands of a dtype may be accumulated in and returned as.
 DTypeSet ResultDTypes(DType operand) {
   switch (operand) {
     case DType::kF16:
@@ -50,8 +50,8 @@ absl::Status CheckRoles(const TensorType& operand, const std::vector<int64_t>& c
   return absl::OkStatus();
 }
 
-// Of two sizes that a guard makes equal the one that the result takes. The same whichever side it stands on: a pass may
-// swap the sides, and must not change the type.
+// Returns the one of two sizes that the result takes, if a guard makes them equal. The same for either order of the
+// sides: a pass may swap them, and must not change the type.
 const Dim& EitherOf(const Dim& a, const Dim& b) {
   if (a.extent != b.extent) return a.extent < b.extent ? a : b;
   if (a.size.is_constant() != b.size.is_constant()) return a.size.is_constant() ? a : b;
@@ -133,7 +133,7 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
   Shape contracted;
   for (int64_t axis : lc) contracted.push_back(lhs.shape()[static_cast<size_t>(axis)]);
   Literal& out = call.results[0];
-  // Where an axis of the product stands in the result.
+  // The place of each axis of the product in the result.
   const auto& permutation = call.attrs.Ints("result_permutation");
   const AxisOrder place = permutation.empty() ? IdentityOrder(out.type().rank()) : Inverse(permutation);
 
@@ -201,7 +201,7 @@ PermutedCall PermuteDotGeneral(const PermuteContext& context) {
   const int64_t batch = static_cast<int64_t>(lhs.batch.size());
 
   PermutedCall call{.attrs = attrs};
-  // Where each free axis, in the order of the result as it was, comes to stand among its stored side.
+  // The new place of each free axis among its stored side, in the order of the old result.
   const auto append_free = [&call](const std::vector<int64_t>& free, int64_t offset) {
     for (int64_t axis : free) {
       const auto before = std::count_if(free.begin(), free.end(), [axis](int64_t a) { return a < axis; });

@@ -11,8 +11,8 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context);
 absl::Status ReferenceDotGeneral(const ReferenceCall& call);
 PermutedCall PermuteDotGeneral(const PermuteContext& context);
 
-// The dtype of a product that is wanted as `wanted`; unset: as the operands. Refuses what is no wider one of their
-// kind.
+// Returns the dtype of a product that is wanted as `wanted`; unset: as the operands. Refuses what is no wider one of
+// their kind.
 absl::StatusOr<DType> DotResultDType(DType operand, DType wanted);
 
 // Axes of an operand of rank `rank` that are neither contracted nor batch, ascending.
@@ -43,7 +43,7 @@ inline constexpr RefusalRule kDotGeneralRefusals[] = {
     {Refusal::kAttributeInvalid, "lhs_conj or rhs_conj, which only passes set, is neither 0 nor 1"},
     {Refusal::kAttributeInvalid, "result_permutation, which only passes set, does not name every axis once"}};
 
-// A multiplication and an addition for each product.
+// Returns a multiplication and an addition for each product.
 double DotGeneralWork(const WorkCall& call);
 
 inline constexpr OpDef kDotGeneralDef = {

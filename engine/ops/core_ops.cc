@@ -32,7 +32,7 @@ constexpr std::array<OpDef, kNumCoreOps> kTable = {{
 #undef TENSORD_OP
 }};
 
-// What must hold of the table, found out when it is compiled.
+// Checks the table when it is compiled.
 consteval bool Audit() {
   for (size_t i = 0; i < kTable.size(); ++i) {
     const OpDef& op = kTable[i];

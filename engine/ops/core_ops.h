@@ -30,14 +30,14 @@ inline constexpr int kNumCoreOps = 0
 #undef TENSORD_OP
     ;
 
-// The definitions, indexed by CoreOp.
+// Returns the definitions, indexed by CoreOp.
 absl::Span<const OpDef> CoreOps();
 const OpDef& Def(CoreOp op);
 
-// Whether a definition is that core op.
+// Tells whether a definition is that core op.
 bool Is(const OpDef& def, CoreOp op);
 
-// The registry of the core vocabulary alone.
+// Returns the registry of the core vocabulary alone.
 const OpRegistry& CoreRegistry();
 
 // Enumerators of the attributes, by wire number.

@@ -10,7 +10,7 @@
 namespace tensord {
 namespace {
 
-// Where an axis lies once another one is taken out before or after it, and once one is put in at a position.
+// Return the place of an axis after another one is taken out before or after it, and after one is put in at a position.
 int64_t WithoutAxis(int64_t axis, int64_t removed) { return axis > removed ? axis - 1 : axis; }
 int64_t WithAxis(int64_t axis, int64_t inserted) { return axis >= inserted ? axis + 1 : axis; }
 

@@ -25,7 +25,7 @@ absl::Status CheckStarts(InferContext& context, const TensorType& starts, int64_
                               "start_indices must have an entry for every axis; entries and rank are");
 }
 
-// By axis, where the window begins: moved so that it lies inside.
+// Returns the begin of the window, by axis: moved so that the window lies inside.
 Shape ClampedStarts(const Literal& starts, const std::vector<int64_t>& axes, const Shape& shape, const Shape& window) {
   Shape clamped(shape.size());
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -43,7 +43,7 @@ int64_t PositionInWhole(const IndexWalk& i, const Shape& starts, const Shape& st
   return at;
 }
 
-// start_axes for an operand that is stored in `order`; unset where every entry is of its own axis.
+// start_axes for an operand that is stored in `order`; unset if every entry is of its own axis.
 void PermuteStarts(const PermuteContext& context, const AxisOrder& order, Attributes* attrs) {
   std::vector<int64_t> axes = MapAxes(StartAxes(context.attrs, static_cast<int64_t>(order.size())), order);
   if (IsIdentity(axes)) axes.clear();

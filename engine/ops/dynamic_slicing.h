@@ -10,7 +10,7 @@ namespace tensord {
 // Ops on a window whose start is computed: DynamicSlice, DynamicUpdateSlice. The start is moved so that the window
 // fits.
 
-// By entry of start_indices, the axis that it is of: its own number, where the attributes do not say otherwise.
+// Returns the axis of each entry of start_indices: the entry's own number, unless the attributes say otherwise.
 std::vector<int64_t> StartAxes(const Attributes& attrs, int64_t rank);
 
 absl::StatusOr<ResultTypes> InferDynamicSlice(InferContext& context);

@@ -5,8 +5,8 @@
 
 namespace tensord {
 
-// DynamicTruncate: the one op whose result has a size that only the run decides. Whoever runs it reads the size, binds
-// the node's run-time symbol (engine/tensor/run_time_size.h) to TruncatedSize, and knows all types from there on.
+// DynamicTruncate: the one op whose result has a size that only the run decides. Its executor reads the size, binds the
+// node's run-time symbol (engine/tensor/run_time_size.h) to TruncatedSize, and knows all types from there on.
 
 // clamp(size, 0, extent), for the bytes of the op's second operand, an I32 or I64 of rank 0.
 int64_t TruncatedSize(const void* size, DType dtype, int64_t extent);

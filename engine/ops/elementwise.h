@@ -19,7 +19,7 @@ constexpr bool TakesElement() {
   }
 }
 
-// The dtypes on which a functor of that arity is defined.
+// Returns the dtypes on which a functor of that arity is defined.
 template <typename F, int kArity>
 consteval DTypeSet DTypesOf() {
   DTypeSet set;

@@ -15,7 +15,7 @@
 namespace tensord {
 namespace {
 
-// The result's type for windows of these sizes, one for each axis of the operand.
+// Returns the result's type for windows of these sizes, one for each axis of the operand.
 absl::StatusOr<ResultTypes> Windows(InferContext& context, const std::vector<Dim>& sizes) {
   const TensorType &operand = context.operand(0), &indices = context.operand(1);
   const WindowAxes axes = WindowAxes::Of(context.attrs(), kGatherNames);

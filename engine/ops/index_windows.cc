@@ -44,7 +44,7 @@ int64_t IndexAt(const Literal& indices, int64_t at) {
                                         : indices.values<int64_t>()[static_cast<size_t>(at)];
 }
 
-// Where each of `axes` stands among them when they are sorted.
+// Returns the place of each of `axes` among the sorted axes.
 std::vector<size_t> Ranks(absl::Span<const int64_t> axes) {
   std::vector<size_t> ranks;
   for (int64_t axis : axes) {

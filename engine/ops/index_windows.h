@@ -13,12 +13,12 @@
 
 namespace tensord {
 
-// What Gather and Scatter have in common: both move windows of an operand from or to a tensor of windows (Gather's
+// The common part of Gather and Scatter. Both move windows of an operand from or to a tensor of windows (Gather's
 // result, Scatter's updates), one window for each index vector of a tensor of indices. Every axis of the tensor of
 // windows is either a window axis, which follows an axis of the operand, or a batch axis, which follows an axis of the
 // indices; both kinds stand in ascending order.
 
-// What the attributes and operands are called, for the schema and for refusals.
+// The names of attributes and operands, for the schema and for refusals.
 struct WindowNames {
   absl::string_view window_dims;
   absl::string_view dropped_dims;
@@ -54,11 +54,11 @@ struct WindowAxes {
   static WindowAxes Of(const Attributes& attrs, const WindowNames& names);
   void SetOn(Attributes* attrs, const WindowNames& names) const;
 
-  // The axes of the operand that window_dims follow, in their order.
+  // Returns the axes of the operand that window_dims follow, in their order.
   std::vector<int64_t> OperandWindowAxes(int64_t operand_rank) const;
-  // The axes of the indices other than index_vector_dim.
+  // Returns the axes of the indices other than index_vector_dim.
   std::vector<int64_t> IndicesBatchAxes(int64_t indices_rank) const;
-  // The axes of the windows tensor that follow IndicesBatchAxes, in their order.
+  // Returns the axes of the windows tensor that follow IndicesBatchAxes, in their order.
   std::vector<int64_t> BatchDims(int64_t indices_rank) const;
 };
 
@@ -67,8 +67,8 @@ struct WindowAxes {
 absl::Status CheckWindowAxes(InferContext& context, const WindowAxes& axes, const WindowNames& names,
                              const TensorType& operand, const TensorType& indices);
 
-// Where the window that `batch`, an index into the batch axes of `indices`, names would start, per axis of the operand,
-// as the index vector says it: outside of the operand, maybe.
+// Returns the start of the window that `batch` names, per axis of the operand, as the index vector gives it: possibly
+// outside of the operand. `batch` is an index into the batch axes of `indices`.
 Shape WindowStart(const WindowAxes& axes, const Literal& indices, absl::Span<const int64_t> batch,
                   int64_t operand_rank);
 

@@ -15,7 +15,7 @@
 namespace tensord {
 namespace {
 
-// What sums and products accumulate in: wide enough that the reference's own rounding does not show.
+// The type in which sums and products accumulate: wide enough that the reference's own rounding does not show.
 template <typename T>
 struct AccumulatorOf {
   using type = T;

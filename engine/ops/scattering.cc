@@ -143,7 +143,7 @@ PermutedCall PermuteScatter(const PermuteContext& context) {
   const AxisOrder &operand_order = context.orders[0], &indices_order = context.orders[1];
   const int64_t indices_rank = static_cast<int64_t>(indices_order.size());
   const WindowAxes axes = WindowAxes::Of(context.attrs, kScatterNames);
-  // Window axes stay where the stored updates have them, so that nothing moves unless their order has to change.
+  // Window axes stay in their order of the stored updates, so that nothing moves unless the order has to change.
   std::vector<int64_t> window_dims = MapAxes(axes.window_dims, context.orders[2]);
   std::sort(window_dims.begin(), window_dims.end());
   PermutedWindows permuted = PermuteWindows(axes, operand_order, indices_order, std::move(window_dims));

@@ -15,8 +15,8 @@ absl::StatusOr<ResultTypes> InferScatter(InferContext& context);
 absl::Status ReferenceScatter(const ReferenceCall& call);
 PermutedCall PermuteScatter(const PermuteContext& context);
 
-// The batch axes of scatter_indices from the fastest to the slowest, in which updates are taken: the attribute
-// index_order where it is set, else ascending.
+// Returns the batch axes of scatter_indices from the fastest to the slowest, in which updates are taken: the attribute
+// index_order if it is set, else ascending.
 std::vector<int64_t> ScatterIndexOrder(const Attributes& attrs, int64_t indices_rank);
 
 inline constexpr absl::string_view kScatterCombiners[] = {"add", "set", "multiply", "minimum", "maximum"};

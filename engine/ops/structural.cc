@@ -33,7 +33,7 @@ void Transpose(const Literal& in, absl::Span<const int64_t> permutation, Literal
   });
 }
 
-// The shape attribute with the operands' sizes put in.
+// Returns the shape attribute with the operands' sizes put in.
 absl::StatusOr<SymbolicShape> ResolveShape(InferContext& context) {
   SymbolicShape shape;
   for (const DimExpr& size : context.attrs().Dims("shape")) {

@@ -9,7 +9,7 @@ namespace tensord {
 
 // Ops that keep one triangle of matrices: Tril, Triu.
 
-// The axes of the rows and of the columns: the first two, where the attributes do not name others.
+// Returns the axes of the rows and of the columns: the first two, where the attributes do not name others.
 std::pair<int64_t, int64_t> MatrixAxes(const Attributes& attrs);
 
 absl::StatusOr<ResultTypes> InferTriangle(InferContext& context);

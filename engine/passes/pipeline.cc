@@ -65,11 +65,11 @@ constexpr Pass kOrderBroadcasts = {
 constexpr Pass kFuse = {"fuse", "Makes one kernel of elementwise ops, reductions and the views that they read.", &Fuse};
 
 constexpr Pass kGraphPasses[] = {
-    // First, so that what was there for its shape alone is dead.
+    // First, so that values needed for their shape alone are dead.
     kResolveSizes,
-    // Before all that works on what it makes; after the sizes, which decide whether a gather is one.
+    // Before all passes that work on its products; after the sizes, which decide whether a gather is one.
     kExpandComposites,
-    // So that nobody works on what nobody reads.
+    // So that no pass works on values without readers.
     kEliminateDeadCode,
     // Before the passes that look for constants.
     kFoldConstants,
@@ -95,9 +95,9 @@ constexpr Pass kGraphPasses[] = {
     kDecomposeDots,
     // When products and layouts are settled; leaves the copies without readers.
     kReadWindows,
-    // After all that makes nodes, which makes some of them twice.
+    // After all passes that make nodes, some of them twice.
     kEliminateCommonSubexpressions,
-    // The nodes that others took the place of, and constants in an order that nobody wants any more.
+    // Removes the nodes that others have replaced, and constants in an order that nobody wants any more.
     kEliminateDeadCode,
     // Needs to know that nobody else reads a product; joins no equal ones any more.
     kPermuteProducts,

@@ -12,7 +12,7 @@
 
 namespace tensord {
 
-// What a pass did when it was run.
+// The record of one run of a pass.
 struct PassRecord {
   std::string name;
   bool fired = false;        // it changed something
@@ -21,7 +21,7 @@ struct PassRecord {
   int64_t nodes_after = 0;
 };
 
-// Which passes run: those that are on by default and those enabled, but for those disabled.
+// The passes that run: those on by default and those enabled, without those disabled.
 struct PassSelection {
   absl::Span<const std::string> disabled;
   absl::Span<const std::string> enabled;
@@ -29,8 +29,8 @@ struct PassSelection {
   bool Selects(absl::string_view name, bool on_by_default) const;
 };
 
-// The passes of graphs in the order in which they run. pipeline.cc gives the reasons for it. A pass may stand there
-// several times.
+// Returns the passes of graphs in the order in which they run. pipeline.cc gives the reasons for it. A pass may stand
+// there several times.
 absl::Span<const Pass> GraphPasses();
 
 // Runs the selected passes of the graph, one record each in the order in which they ran. The types are checked before
@@ -38,7 +38,7 @@ absl::Span<const Pass> GraphPasses();
 absl::StatusOr<std::vector<PassRecord>> RunPipeline(Graph* graph, const PassOptions& options,
                                                     const PassSelection& selection = {});
 
-// The names of the passes that changed something, each once, in order.
+// Returns the names of the passes that changed something, each once, in order.
 std::vector<std::string> FiredPasses(absl::Span<const PassRecord> records);
 
 }  // namespace tensord

@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// How the reference rules add up products: in the widest dtype of the result's kind.
+// The sums of products of the reference rules: in the widest dtype of the result's kind.
 
 template <typename T>
 struct DotAccumulator {
@@ -26,7 +26,7 @@ struct DotAccumulator<T> {
   using type = double;
 };
 
-// An element of an operand as a factor.
+// Returns an element of an operand as a factor.
 template <typename Accumulator, typename T>
 Accumulator DotFactor(T x, bool conjugates) {
   const Accumulator factor = scalar::ConvertElement<Accumulator>(x);

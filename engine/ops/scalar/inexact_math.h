@@ -65,7 +65,7 @@ inline double LogisticOf(double x) {
 }
 inline Complex128 LogisticOf(Complex128 z) {
   if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) return 1.0 / (1.0 + std::exp(-z));
-  // Of w with w.real() <= 0, so that e^w does not overflow. Beside the poles 1 + e^w would cancel.
+  // Works on w with w.real() <= 0, so that e^w does not overflow. Beside the poles 1 + e^w would cancel.
   const bool is_right = z.real() >= 0;
   const Complex128 w = is_right ? -z : z;
   const Complex128 e = ExpOf(w);
@@ -83,7 +83,7 @@ inline Complex128 RsqrtOf(Complex128 z) {
   return 1.0 / std::sqrt(z);
 }
 
-// A power of eight that z can be multiplied by so that its modulus neither overflows nor loses digits.
+// Returns a power of eight: times it, z has a modulus that neither overflows nor loses digits.
 inline double ScaleForModulus(Complex128 z) {
   const double size = std::max(std::abs(z.real()), std::abs(z.imag()));
   return size < 0x1p-900 ? 0x1p600 : size > 0x1p1000 ? 0x1p-600 : 1;

@@ -10,10 +10,10 @@
 #include "engine/ops/scalar/inexact_math.h"
 #include "engine/tensor/dtype.h"
 
-// The meaning of every elementwise op on one element, one functor an op. The dtypes that an op takes and gives are
-// those that its functor takes and gives: the op table, the reference evaluator and the kernels that are not vectorised
-// all derive from here. 16-bit floats are computed in float and rounded once (Apply does it), so functors need not know
-// them. F32 transcendentals are computed in double, which makes them right to well under one ulp.
+// The meaning of every elementwise op on one element, one functor an op. An op takes and gives the dtypes that its
+// functor takes and gives: the op table, the reference evaluator and the kernels that are not vectorised all derive
+// from here. 16-bit floats are computed in float and rounded once (Apply does it), so functors need not know them. F32
+// transcendentals are computed in double, which makes them right to well under one ulp.
 namespace tensord::scalar {
 
 template <typename T>
@@ -54,7 +54,7 @@ T BothNan() {
   return T(std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN());
 }
 
-// The product as written, without the recovery of infinities of C's Annex G: what StableHLO's backends compute.
+// Returns the product as written, without the recovery of infinities of C's Annex G: what StableHLO's backends compute.
 template <Complex T>
 T Product(T a, T b) {
   return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
@@ -411,7 +411,7 @@ template <HalfElement T>
 struct ComputeTypeOf<T> {
   using type = float;
 };
-// What an element is computed in: float for 16-bit floats, else the element's own type.
+// The type in which an element is computed: float for 16-bit floats, else the element's own type.
 template <typename T>
 using ComputeType = typename ComputeTypeOf<T>::type;
 
@@ -446,7 +446,7 @@ To Truncate(From x) {
   return static_cast<To>(x);
 }
 
-// The contract's Convert, on one element.
+// Returns the contract's Convert, on one element.
 template <Element To, Element From>
 To ConvertElement(From x) {
   if constexpr (std::is_same_v<To, From>) {

@@ -43,7 +43,7 @@ Binary Describe(const Node& node, GraphRewriter& graph) {
           .dtype = graph.type(node.operands[0]).dtype};
 }
 
-// The operand that is not the number, where the other one is.
+// Returns the operand beside the number, if the other operand is the number.
 std::optional<ValueId> BesideNumber(const Binary& x, double number) {
   if (IsNumber(x.b_number, number)) return x.a;
   if (IsNumber(x.a_number, number)) return x.b;
@@ -116,7 +116,7 @@ Result Divide(const Binary& x) {
 }
 
 Result Extreme(const Binary& x, bool greatest) {
-  // Of complex numbers with one part NaN both parts become NaN.
+  // If one part of a complex number is NaN, both parts become NaN.
   if (kComplexes.Contains(x.dtype)) return std::nullopt;
   if (x.a == x.b) return x.Is(x.a);
   const auto neutral = [&](const LiteralPtr& number) { return greatest ? IsLeast(number) : IsGreatest(number); };

@@ -12,7 +12,7 @@
 namespace tensord {
 namespace {
 
-// What an attribute is, for a hash.
+// An attribute's value, for a hash.
 struct HashedExpr {
   const DimExpr& expr;
   template <typename H>
@@ -88,7 +88,7 @@ size_t HashOf(const Node& node) {
   return hash;
 }
 
-// Whether the node at hand, of that type, is what `computed` is.
+// Tells whether the node at hand, of that type, equals the node of `computed`.
 bool IsSame(const GraphRewriter& graph, const Node& node, ValueId computed) {
   const Node& other = *graph.producer(computed);
   if (node.op != other.op) return false;
@@ -103,7 +103,7 @@ struct Computed {
   size_t hash = 0;
 };
 
-// What is looked for: a node equal to the one at hand.
+// The search for a node equal to the one at hand.
 struct Wanted {
   const Node& node;
   size_t hash = 0;
@@ -136,7 +136,7 @@ class ComputedNodes {
   ComputedNodes(const GraphRewriter& graph, int32_t num_values)
       : graph_(graph), places_(static_cast<size_t>(num_values)), by_hash_(0, ComputedHash(), ComputedEqual{&graph}) {}
 
-  // The value of a node that is equal to the one at hand. Where there is none, that is remembered.
+  // Returns the value of a node that is equal to the one at hand. If there is none, remembers the node.
   std::optional<ValueId> FindOrAdd(const Node& node) {
     if (node.operands.empty()) return FindOrAddByHash(node);
     Place& latest = places_[At(*std::max_element(node.operands.begin(), node.operands.end(), IsBefore))];

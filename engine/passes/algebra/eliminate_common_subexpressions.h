@@ -5,10 +5,9 @@
 
 namespace tensord {
 
-// Computes what several nodes compute once: nodes of one op with equal attributes and the same operands, those of a
-// commutative op in any order; constants count by their values. Two dynamic_truncate stay apart even where they are
-// equal, since each names a size of its own (docs/why/0008-sizes-that-the-run-decides.md). Linear, in bytes of
-// constants too.
+// Computes the common value of equal nodes once: nodes of one op with equal attributes and the same operands, in any
+// order for a commutative op; constants count by their values. Two dynamic_truncate stay apart even if they are equal,
+// since each names a size of its own (docs/why/0008-sizes-that-the-run-decides.md). Linear, in bytes of constants too.
 //
 // Example: exp(x) + exp(x) computes one exp.
 absl::StatusOr<bool> EliminateCommonSubexpressions(Graph* graph, const PassOptions& options);

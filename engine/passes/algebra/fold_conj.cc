@@ -8,7 +8,7 @@
 namespace tensord {
 namespace {
 
-// Of ops between the dot and the conjugation.
+// The most ops between the dot and the conjugation.
 constexpr size_t kMaxMoves = 16;
 
 bool OnlyMovesElements(const OpDef& op) {
@@ -16,7 +16,7 @@ bool OnlyMovesElements(const OpDef& op) {
          Is(op, CoreOp::kReverse) || Is(op, CoreOp::kSlice);
 }
 
-// The value without the conjugation in it; nothing where there is none.
+// Returns the value without the conjugation in it; nothing if there is none.
 std::optional<ValueId> WithoutConj(ValueId value, GraphRewriter& graph) {
   std::vector<std::pair<Node, TensorType>> moves;  // from the dot to the conjugation
   while (moves.size() <= kMaxMoves) {

@@ -5,8 +5,8 @@
 
 namespace tensord {
 
-// Lets a dot_general conjugate its operands itself (lhs_conj, rhs_conj) where they are conjugations, also behind ops
-// that only move elements and that nobody else reads. Kernels conjugate while they read, mostly for nothing.
+// Lets a dot_general conjugate its operands itself (lhs_conj, rhs_conj) if they are conjugations, also behind ops
+// without other readers that only move elements. Kernels conjugate while they read, mostly for nothing.
 //
 // Example: dot(reshape(conj(x)), y) becomes dot(reshape(x), y) with lhs_conj.
 absl::StatusOr<bool> FoldConj(Graph* graph, const PassOptions& options);

@@ -67,7 +67,7 @@ class Folder {
     return graph.AddConstant(node.name, *std::move(value));
   }
 
-  // Nothing where that would take too long, or the evaluator refuses.
+  // Returns nothing if that would take too long, or the evaluator refuses.
   std::optional<Literal> Evaluate(const Node& node, const std::vector<const Literal*>& operands,
                                   const ConcreteType& type) {
     const int64_t steps = StepsOf(node, operands, type);

@@ -58,7 +58,7 @@ class Repetition {
     return graph.Add(std::move(convert), graph.result_type());
   }
 
-  // By a convert, the converts of its operand that the reductions along some axes read.
+  // By a convert, the converts of its operand for reductions, by the axes that these reduce.
   std::map<int32_t, std::map<std::vector<int64_t>, ValueId>> by_axes_;
 };
 

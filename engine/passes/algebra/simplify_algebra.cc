@@ -104,7 +104,8 @@ Result RewriteClamp(const Node& node, GraphRewriter& graph) {
   return std::nullopt;
 }
 
-// Whether every number of the one dtype is one of the other, so that converting there and on loses nothing.
+// Tells whether every number of the narrow dtype is one of the wide dtype, so that converting there and on loses
+// nothing.
 bool HoldsAll(DType wide, DType narrow) {
   switch (narrow) {
     case DType::kBool:
@@ -152,15 +153,15 @@ Result RewriteReduce(const Node& node, GraphRewriter& graph) {
   const TensorType type = graph.result_type();
   const auto kind = static_cast<ReduceKind>(node.attrs.Int("kind"));
   if (!AreOne(graph.type(node.operands[0]), node.attrs.Ints("dimensions")) || !IsExact(type)) return std::nullopt;
-  // 1*z is another number than z where a part of z is infinite, and an extreme where a part is NaN.
+  // 1*z differs from z if a part of z is infinite, and an extreme differs if a part is NaN.
   if (kind != ReduceKind::kSum && kComplexes.Contains(type.dtype)) return std::nullopt;
   const bool same = graph.type(node.operands[0]) == type;
   const ValueId value = same ? node.operands[0] : graph.AddReshape(node.name, node.operands[0], type);
   return kind == ReduceKind::kSum ? AddedToZero(node, value, graph) : value;
 }
 
-// One side of a product without a sum, spread over the result: its free axes begin at `first_free`, its batch axes at
-// `first_batch` of the result's.
+// Returns one side of a product without a sum, spread over the result: its free axes begin at `first_free`, its batch
+// axes at `first_batch` of the result's.
 ValueId Spread(const Node& node, ValueId operand, const Ints& contracting, const Ints& batch, size_t first_free,
                size_t first_batch, GraphRewriter& graph) {
   const TensorType type = graph.result_type();

@@ -6,8 +6,8 @@
 namespace tensord {
 
 // Rewrites arithmetic by laws that hold bit for bit on every value of the dtype, NaN, infinities and both zeros
-// included, so x*1 goes on floats and x+0 does not (-0 + 0 is 0); but for the sign and payload of a NaN. One exception
-// gives better results than the contract asks for: the power 2 of a real is a product, rounded once.
+// included, but for the sign and payload of a NaN. So x*1 on floats becomes x, and x+0 does not (-0 + 0 is 0). One
+// exception gives better results than the contract asks for: the power 2 of a real is a product, rounded once.
 //
 // Neutral and absorbing elements, ops that undo or repeat each other, conversions there and back, selects that are
 // decided, reductions over axes of size 1. A dot_general that adds nothing up (no contracted axis, or of size 1)

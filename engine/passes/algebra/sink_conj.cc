@@ -44,7 +44,7 @@ Result RewriteConj(const Node& node, GraphRewriter& graph) {
   return graph.Add(std::move(moved), type);
 }
 
-// What reads one part, or the modulus.
+// Rewrites an op that reads one part, or the modulus.
 Result RewritePart(const Node& node, GraphRewriter& graph) {
   const Node* conj = graph.producer_if(node.operands[0], CoreOp::kConj);
   if (conj == nullptr) return std::nullopt;

@@ -5,11 +5,11 @@
 
 namespace tensord {
 
-// Moves conjugations towards the values that they begin with, past what only moves elements, and drops those that meet
-// another, a real number or a part: conj(transpose(conj(x))) becomes transpose(x), and a broadcast conjugates what it
-// repeats. An op is passed only where nobody else reads its result, and a slice never, since it leaves less to
-// conjugate. Sums and products are not passed: where parts cancel, 0 would become -0, which is the other side of a
-// branch cut.
+// Moves conjugations towards the values that they begin with, past ops that only move elements, and drops those that
+// meet another conjugation, a real number or a part: conj(transpose(conj(x))) becomes transpose(x), and a broadcast
+// conjugates its operand. An op is passed only if nobody else reads its result, and a slice never, since it leaves less
+// to conjugate. Sums and products are not passed: if parts cancel, 0 would become -0, on the other side of a branch
+// cut.
 absl::StatusOr<bool> SinkConj(Graph* graph, const PassOptions& options);
 
 }  // namespace tensord

@@ -14,15 +14,15 @@
 namespace tensord {
 namespace {
 
-// The body of one group, and what it reads and gives. Takes from the old graph what nobody else reads there: where the
-// graph is larger than the cache, copying it and dropping the old one later would take twice as long.
+// The body of one group, with its operands and results. Takes nodes from the old graph that nobody else reads there: if
+// the graph is larger than the cache, copying it and dropping the old one later would take twice as long.
 class BodyBuilder {
  public:
   BodyBuilder(Graph* graph, const FusionGroups& groups, const std::vector<bool>& is_read_outside,
               std::vector<ValueId>* inside)
       : graph_(*graph), groups_(groups), is_read_outside_(is_read_outside), inside_(*inside) {}
 
-  // The node, with operands and first result of the old graph.
+  // Returns the node, with operands and first result of the old graph.
   Node Build(const FusionGroup& group) {
     FindOperands(group);
     Graph body;
@@ -182,13 +182,13 @@ class GroupFuser {
     return !old_.is_input(value) && IsFusedLeaf(old_.nodes()[static_cast<size_t>(old_.producer(value))]);
   }
 
-  // Which nodes are still to be run, from the last to the first; and which of a group's values leave it.
+  // Finds the nodes that are still to be run, from the last to the first, and the values that leave a group.
   void FindReaders() {
     const auto want = [&](ValueId value) {
       is_wanted_[static_cast<size_t>(value.index)] = true;
       is_read_outside_[static_cast<size_t>(value.index)] = true;
     };
-    // What decides a size of a value may be needed for that alone.
+    // A node that decides a size of a value may be needed for that alone.
     const auto want_decider = [&](int32_t decider) {
       is_wanted_[static_cast<size_t>(old_.nodes()[static_cast<size_t>(decider)].first_result.index)] = true;
     };
@@ -283,8 +283,7 @@ class GroupFuser {
     }
   }
 
-  // Whether a group may take the node along, or read past it. Which constants are taken along stands in their
-  // attributes.
+  // Tells whether a group may take the node along, or read past it. Constants taken along stand in their attributes.
   bool MayBeCopied(const Node& node) const {
     const ValueId value = node.first_result;
     return !(groups_.source[static_cast<size_t>(value.index)] == value) || Is(*node.op, CoreOp::kConstant) ||

@@ -18,7 +18,7 @@ bool IsComputed(const Node& node) {
   return (node.op->has(kElementwise) && !node.operands.empty()) || Is(*node.op, CoreOp::kReduce);
 }
 
-// What a group runs over.
+// The index space of a group.
 struct Space {
   int32_t shape = FusionShapes::kScalar;
   ValueId value;                         // a value of that shape
@@ -39,7 +39,7 @@ struct Growing {
   std::vector<std::pair<int32_t, int32_t>> reads;  // of other groups' values: node, operand
 };
 
-// Of a group whose values are computed in less time than they are read.
+// The most nodes of a group that computes its values faster than they are read.
 constexpr int32_t kFewNodes = 2;
 
 class Partition {
@@ -89,7 +89,7 @@ class Partition {
   }
   Growing& At(int32_t group) { return groups_[static_cast<size_t>(group)]; }
 
-  // The group that computes a value, or -1.
+  // Returns the group that computes a value, or -1.
   int32_t GroupOf(ValueId value) {
     if (graph_.is_input(value)) return -1;
     const int32_t group = group_of_[static_cast<size_t>(graph_.producer(value))];
@@ -104,7 +104,7 @@ class Partition {
 
   // ---- Levels ----
 
-  // Appends the positions in the space of the axes of a shape; false where the shape is at no level of the space.
+  // Appends the positions in the space of the axes of a shape; false if the shape is at no level of the space.
   bool AppendPositions(const Space& space, int32_t shape, absl::InlinedVector<int32_t, 4>* positions) const {
     if (shape == space.shape) {
       positions->resize(shapes_.sizes(shape).size());
@@ -123,7 +123,7 @@ class Partition {
     return shape == space.shape || shape == FusionShapes::kScalar || (space.has_reduced() && shape == space.kept);
   }
 
-  // Whether a value that the kernel computes can stand for `seen`, which is it with axes added.
+  // Tells whether a computed value can stand for `seen`, the same value with axes added.
   bool IsInPlace(const Space& space, ValueId seen) const {
     const FusionView& view = ViewOf(seen);
     if (!view.is_repeat) return false;
@@ -136,7 +136,7 @@ class Partition {
     return true;
   }
 
-  // What both can run over.
+  // Returns the space that both can run over.
   std::optional<Space> Common(const Space& a, const Space& b) const {
     if (a.has_reduced() && b.has_reduced()) {
       if (a.shape != b.shape || a.reduced != b.reduced) return std::nullopt;
@@ -148,7 +148,7 @@ class Partition {
     return HasLevel(a, b.shape) ? std::optional<Space>(a) : std::nullopt;
   }
 
-  // Nothing where the node reduces along no axis, or cannot be at any level.
+  // Returns nothing if the node reduces along no axis, or cannot be at any level.
   std::optional<Space> SpaceOf(const Node& node) {
     if (!Is(*node.op, CoreOp::kReduce)) {
       return Space{.shape = ShapeOf(node.first_result), .value = node.first_result};
@@ -197,7 +197,7 @@ class Partition {
     deciders_.ForEach(graph_.type(node.first_result), await_size);
     if (!own.has_value()) {
       depths_[static_cast<size_t>(n)] = depth + (is_group_deepest ? 1 : 0);
-      // A layout op is what its readers make of it, but for the shapes that it reads.
+      // A layout op is done by its readers, except for the shapes that it reads.
       const bool is_layout = ViewOf(node.first_result).origin.index != node.first_result.index;
       for (size_t k = is_layout ? 1 : 0; k < node.operands.size(); ++k) MarkReadOutside(node.operands[k]);
       return;
@@ -221,9 +221,9 @@ class Partition {
     }
   }
 
-  // A sum along slow axes of a cheap result: by itself it goes through that in the order of memory, while a common
-  // kernel writes the result a piece of a row at a time. That costs more than reading it once more. Where something
-  // else is computed with the sum, there is more to save.
+  // Tells whether a node is a sum along slow axes of a cheap result. By itself it goes through that in the order of
+  // memory, while a common kernel writes the result a piece of a row at a time. That costs more than reading it once
+  // more. If something else is computed with the sum, there is more to save.
   bool ReadsInOrderAlone(const Node& node) {
     if (!Is(*node.op, CoreOp::kReduce) || is_read_[static_cast<size_t>(node.first_result.index)]) return false;
     const ValueId operand = node.operands[0];
@@ -243,7 +243,7 @@ class Partition {
     if (group >= 0) At(group).is_read_outside = true;
   }
 
-  // The one group that all operands of that depth can be in, together with the node; -1 where there is none.
+  // Returns the one group that all operands of that depth can be in, together with the node; -1 if there is none.
   int32_t JoinOperands(const Node& node, const Space& own, int32_t depth) {
     absl::InlinedVector<int32_t, 3> joined;
     Space space = own;
@@ -267,7 +267,7 @@ class Partition {
       const bool is_inside = std::find(joined.begin(), joined.end(), group) != joined.end();
       if (is_inside ? !IsInPlace(space, operand) : !HasLevel(space, ShapeOf(operand))) return -1;
     }
-    // What was read through a view before has to be computed in its place now.
+    // Values read through a view before have to be computed in its place now.
     for (size_t j = 1; j < joined.size(); ++j) Absorb(joined[j], joined[0]);
     At(joined[0]).space = std::move(space);
     return joined[0];
@@ -288,7 +288,7 @@ class Partition {
 
   // ---- Growth against edges ----
 
-  // A group that only one other reads goes into that: no path can lead around it.
+  // Joins each group that only one other group reads into its reader: no path can lead around it.
   void JoinOnlyReaders() {
     std::vector<int32_t> order;
     for (int32_t g = 0; g < static_cast<int32_t>(groups_.size()); ++g) {

@@ -27,7 +27,7 @@ class SizeDeciders {
   bool empty() const { return nodes_.empty(); }
   // Calls visit(node) for each node that must be run before a value of that type can be made.
   void ForEach(const TensorType& type, absl::FunctionRef<void(int32_t node)> visit) const;
-  // The same for a value that is read through layout ops, and for all that lies on the way to it from `source`.
+  // Does the same for a value that is read through layout ops, and for all nodes on the way to it from `source`.
   void ForEachOnWay(ValueId value, ValueId source, absl::FunctionRef<void(int32_t node)> visit) const;
 
  private:
@@ -38,19 +38,19 @@ class SizeDeciders {
 struct FusionGroups {
   std::vector<FusionGroup> groups;
   std::vector<int32_t> group_of;  // by node; -1: the node is in none
-  // By value: what a group reads when it reads the value from outside. The way from there to the value is layout ops
-  // that the group applies to what it reads, without a copy.
+  // The value that a group reads from outside in each value's place. The way from it to the value is layout ops, which
+  // the group applies as it reads, without a copy.
   std::vector<ValueId> source;
 };
 
-// What a group may hold at most; beyond it compiling and registers cost more than memory does.
+// The most nodes of a group; beyond it compiling and registers cost more than memory does.
 inline constexpr int32_t kMaxFusedNodes = 1024;
 inline constexpr int32_t kMaxFusedOperands = 128;  // read from outside; one that is read twice may count twice
 
 // Parts a typed graph into maximal groups, in time n log n. Between two groups there are edges in one direction only.
 FusionGroups FindFusionGroups(const Graph& graph);
 
-// Whether a group takes the node along instead of reading its result: an iota, a constant of one element.
+// Tells whether a group takes the node along instead of reading its result: an iota, a constant of one element.
 bool IsFusedLeaf(const Node& node);
 
 }  // namespace tensord

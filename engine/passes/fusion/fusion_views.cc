@@ -24,7 +24,7 @@ bool IsSmall(const TensorType& type) {
 
 bool IsUnit(const Dim& dim) { return dim.size.is(1); }
 
-// By axis: how many axes before it are not of size 1.
+// Returns by axis the number of axes before it that are not of size 1.
 absl::InlinedVector<int32_t, 6> Ordinals(const SymbolicShape& shape) {
   absl::InlinedVector<int32_t, 6> ordinals;
   int32_t next = 0;
@@ -70,7 +70,7 @@ class Finder {
     return view;
   }
 
-  // False where the node is no layout op.
+  // Returns false if the node is no layout op.
   bool Extend(const Node& node, ValueId value) {
     const bool is_layout = Is(*node.op, CoreOp::kBroadcastInDim) || Is(*node.op, CoreOp::kReshape) ||
                            Is(*node.op, CoreOp::kTranspose) || Is(*node.op, CoreOp::kSlice) ||
@@ -87,7 +87,7 @@ class Finder {
     return true;
   }
 
-  // Whether a small or leading-contiguous tensor is read; leaves are computed, in any order.
+  // Tells whether a small or leading-contiguous tensor is read; leaves are computed, in any order.
   bool ReadsWell(const Node& node, ValueId operand, bool keeps_runs) const {
     if (keeps_runs || IsSmall(graph_.type(operand))) return true;
     const ValueId base = views_[static_cast<size_t>(operand.index)].base;
@@ -106,7 +106,7 @@ class Finder {
       for (size_t i = 0; i < from.size(); ++i) {
         if (IsUnit(from[i])) continue;
         const size_t axis = static_cast<size_t>(axes[i]);
-        // A size that may turn out to be 1 is read well, but is no axis of what a kernel computes.
+        // A size that may turn out to be 1 is read well, but is no axis of a computed value.
         view->is_repeat = view->is_repeat && from[i] == to[axis] && (moved.empty() || moved.back() < to_ordinals[axis]);
         moved.push_back(to_ordinals[axis]);
       }

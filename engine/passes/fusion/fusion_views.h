@@ -29,17 +29,17 @@ class FusionShapes {
   std::vector<Sizes> sizes_;
 };
 
-// How a value is read through layout ops: from `base`, at computed places.
+// The view through which a value is read over layout ops: from `base`, at computed places.
 struct FusionView {
   ValueId base;           // first value on the way down that is no view that a kernel may apply when it reads
   ValueId origin;         // first value on the way down that is not made by a layout op
   bool is_repeat = true;  // the way from the base only adds axes: what a kernel computes can be seen so
-  // By axis of the base that is not of size 1: the axis of the value, counted likewise.
+  // The value's axis for each axis of the base that is not of size 1, counted likewise.
   absl::InlinedVector<int32_t, 4> axes;
 };
 
-// By value. Transposes, slices and reversals are read in place where runs along the first axis stay whole, or where the
-// tensor is small.
+// Finds the views by value. Transposes, slices and reversals are read in place if runs along the first axis stay whole,
+// or if the tensor is small.
 std::vector<FusionView> FindFusionViews(const Graph& graph);
 
 }  // namespace tensord

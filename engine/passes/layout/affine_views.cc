@@ -16,7 +16,7 @@ using View = std::optional<AffineView>;
 using Sizes = absl::InlinedVector<int64_t, 6>;
 using Places = std::vector<int64_t>;
 
-// Nothing where one is 0 or not known.
+// Returns nothing if a size is 0 or not known.
 std::optional<Sizes> KnownSizes(const TensorType& type) {
   Sizes sizes;
   for (const Dim& dim : type.shape) {
@@ -83,7 +83,7 @@ View Sliced(AffineView view, const Node& node, absl::Span<const int64_t> from, a
   return view;
 }
 
-// The axis of the base along which the digit alone moves, one element a step.
+// Returns the axis of the base along which the digit alone moves, one element a step.
 std::optional<size_t> OwnAxis(const AffineView& view, const AffineDigit& digit) {
   std::optional<size_t> own;
   for (size_t b = 0; b < digit.steps.size(); ++b) {
@@ -235,7 +235,7 @@ std::optional<AffineView> AffineViews::Made(const Node& node) const {
                               : WithUnitAxes(*std::move(view), node, *from, *to);
 }
 
-// With 0, which is what lies outside of the base.
+// Makes the view of a pad with 0, the value outside of the base.
 std::optional<AffineView> AffineViews::MadeByPad(const Node& node) const {
   const std::optional<Sizes> to = KnownSizes(graph_.type(node.first_result));
   View view = Of(node.operands[0]);
@@ -249,7 +249,7 @@ std::optional<AffineView> AffineViews::MadeByPad(const Node& node) const {
     if (digits.size() != 1) return std::nullopt;
     const std::optional<size_t> own = OwnAxis(*view, digits[0]);
     if (!own.has_value()) return std::nullopt;
-    // What is put on lies outside of the base, and not only outside of the view.
+    // The padding lies outside of the base, and not only outside of the view.
     const int64_t start = view->starts[*own], end = start + digits[0].size;
     const int64_t size = graph_.type(view->base).shape[*own].size.constant();
     if ((low[axis] > 0 && start > 0) || (high[axis] > 0 && end < size)) return std::nullopt;

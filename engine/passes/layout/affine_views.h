@@ -19,7 +19,7 @@ struct AffineDigit {
 using AffineDigits = std::vector<AffineDigit>;
 
 // A value as elements of another one, the base: element (i, j, …) is the base's at an affine function of the digits of
-// i, j, …, the fastest digit first, and 0 where the base has none there. Steps are not negative. Sizes are known, and
+// i, j, …, the fastest digit first, and 0 if the base has none there. Steps are not negative. Sizes are known, and
 // none is 0.
 struct AffineView {
   ValueId base;
@@ -36,7 +36,7 @@ class AffineViews {
  public:
   explicit AffineViews(const Graph& graph);
 
-  // Nothing where a size is 0 or not known. The value itself, where it is no view of another one.
+  // Returns the view, or the value itself if it is no view of another one. Nothing if a size is 0 or not known.
   std::optional<AffineView> Of(ValueId value) const;
 
  private:
@@ -48,7 +48,7 @@ class AffineViews {
   std::vector<std::optional<AffineView>> views_;  // by value; of what a layout op makes
 };
 
-// The digits regrouped into axes of these sizes; nothing where a digit would have to be cut unevenly.
+// Returns the digits regrouped into axes of these sizes; nothing if a digit would have to be cut unevenly.
 std::optional<std::vector<AffineDigits>> Regrouped(absl::Span<const AffineDigit> digits,
                                                    absl::Span<const int64_t> sizes);
 

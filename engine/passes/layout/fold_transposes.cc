@@ -19,7 +19,7 @@ bool IsRowMajorReshape(const Node& node) {
   return Is(*node.op, CoreOp::kReshape) && static_cast<Order>(node.attrs.Int("order")) == Order::kRowMajor;
 }
 
-// Those that an output needs.
+// Counts the transposes that an output needs.
 int64_t NumTransposes(const Graph& graph) {
   const std::vector<bool> live = LiveNodes(graph);
   int64_t count = 0;
@@ -44,7 +44,7 @@ class TransposeFolder {
     values_.resize(static_cast<size_t>(graph.num_values()));
   }
 
-  // Whether a node reads or gives something in another order than before.
+  // Tells whether a node reads or gives something in another order than before.
   bool reorders() const { return reorders_; }
 
   absl::StatusOr<Graph> Run() {
@@ -137,11 +137,11 @@ class TransposeFolder {
     return absl::OkStatus();
   }
 
-  // The value of the new graph that stores `old` in `order`; made where there is none yet.
+  // Returns the value of the new graph that stores `old` in `order`; made where there is none yet.
   ValueId InOrder(ValueId old, const AxisOrder& order) {
     const StoredValue& value = At(old);
     if (value.order == order) return value.stored;
-    // What is wanted, as a permutation of what is stored: wanted.shape[order[i]] == stored.shape[value.order[i]].
+    // The wanted order as a permutation of the stored one: wanted.shape[order[i]] == stored.shape[value.order[i]].
     const AxisOrder permutation = Compose(value.order, Inverse(order));
     std::vector<std::pair<AxisOrder, ValueId>>& made = made_[value.stored.index];
     for (const auto& [known, result] : made) {
@@ -194,7 +194,7 @@ absl::StatusOr<bool> FoldTransposes(Graph* graph, const PassOptions& options) {
   if (!has_transpose) return false;
   TransposeFolder rewriter(*graph, options.row_major);
   ASSIGN_OR_RETURN(Graph rewritten, rewriter.Run());
-  // What nothing could absorb came back as it was, next to constants in an order that nobody wants.
+  // Transposes that nothing could absorb came back, next to constants in an order that nobody wants.
   if (!rewriter.reorders() && NumTransposes(rewritten) == NumTransposes(*graph)) return false;
   *graph = std::move(rewritten);
   return true;

@@ -14,8 +14,8 @@ namespace tensord {
 namespace {
 
 constexpr size_t kMaxSlices = 8;  // of one value
-// Ops that are computed again for further slices of a value. Each costs about a tenth of a nanosecond an element, which
-// is what a byte or two of memory traffic cost.
+// The most ops that are computed again for further slices of a value. Each costs about a tenth of a nanosecond an
+// element, the cost of a byte or two of memory traffic.
 constexpr int64_t kMaxRepeatedOps = 48;
 
 bool IsSlice(const Node& node) { return Is(*node.op, CoreOp::kSlice); }
@@ -56,7 +56,7 @@ int64_t LengthOf(const SliceRange& range) {
   return range.limit <= range.start ? 0 : (range.limit - range.start - 1) / range.stride + 1;
 }
 
-// The elements `outer` of the elements `inner`. Of a tensor that exists no sum overflows.
+// Returns the elements `outer` of the elements `inner`. For an existing tensor no sum overflows.
 SliceRanges JoinedRanges(const SliceRanges& inner, const SliceRanges& outer) {
   SliceRanges joined(inner.size());
   for (size_t axis = 0; axis < inner.size(); ++axis) {
@@ -81,7 +81,7 @@ class Hoisting {
   }
 
  private:
-  // What is read of a value.
+  // The parts of a value that are read.
   struct Want {
     bool all = false;
     std::vector<SliceRanges> parts;  // else these, distinct
@@ -98,7 +98,7 @@ class Hoisting {
     }
   }
 
-  // By value: the cheap ops, counted once a path, that compute it from what is stored.
+  // Counts, by value, the cheap ops that compute it from stored values, once a path.
   void MeasureCones() {
     cones_.assign(static_cast<size_t>(graph_.num_values()), 0);
     for (const Node& node : graph_.nodes()) {
@@ -119,7 +119,7 @@ class Hoisting {
     return IsCheap(*node.op) && again * cones_[static_cast<size_t>(node.first_result.index)] <= kMaxRepeatedOps;
   }
 
-  // Whether every reader of a value joins a kernel with what computes it.
+  // Finds values of which every reader joins a kernel with the value's producer.
   void FindReaders() {
     joins_.assign(static_cast<size_t>(graph_.num_values()), true);
     for (const Node& node : graph_.nodes()) {

@@ -26,7 +26,7 @@ size_t FirstAxis(const TensorType& type) {
   return axis;
 }
 
-// Whether neighbours in the result are not neighbours in the operand.
+// Tells whether neighbours in the result are not neighbours in the operand.
 bool IsReadAcross(const TensorType& from, const TensorType& to, const Ints& dimensions) {
   const size_t first = FirstAxis(to);
   for (size_t axis = 0; axis < dimensions.size(); ++axis) {

@@ -25,7 +25,7 @@ std::vector<int32_t> OnlyReaders(const Graph& graph) {
   return readers;
 }
 
-// By node: the transpose whose place it takes, or kNone.
+// Returns by node the transpose whose place it takes, or kNone.
 std::vector<int32_t> TransposesOfProducts(const Graph& graph) {
   const std::vector<int32_t> readers = OnlyReaders(graph);
   std::vector<int32_t> transposes(graph.nodes().size(), kNone);

@@ -5,9 +5,9 @@
 
 namespace tensord {
 
-// Lets a dot_general write its result in the order in which its only reader, a Transpose, wants it (the attribute
-// result_permutation), so that the result goes through memory once: a gate that is applied to the middle axis of a
-// state, a contraction whose result interleaves the free axes of both operands.
+// Lets a dot_general write its result in the order of its only reader, a Transpose (the attribute result_permutation),
+// so that the result goes through memory once: a gate applied to the middle axis of a state, a contraction whose result
+// interleaves the free axes of both operands.
 absl::StatusOr<bool> PermuteProducts(Graph* graph, const PassOptions& options);
 
 }  // namespace tensord

@@ -41,7 +41,7 @@ void CutOff(int64_t size, AffineDigit* digit) {
   for (int64_t& step : digit->steps) step *= size;
 }
 
-// The digits of one axis on both sides as indices; nothing where they cannot be cut alike.
+// The digits of one axis on both sides as indices; nothing if they cannot be cut alike.
 bool AppendPairs(const AffineDigits& lhs, const AffineDigits& rhs, Indices* indices) {
   std::vector<AffineDigit> left(lhs.rbegin(), lhs.rend()), right(rhs.rbegin(), rhs.rend());
   while (!left.empty() && !right.empty()) {
@@ -142,7 +142,7 @@ class Rewriting {
     return true;
   }
 
-  // The indices of the result with the steps of both sides, and those of the sums.
+  // Returns the indices of the result with the steps of both sides, and those of the sums.
   static Indices IndicesOf(const Attributes& attrs) {
     const std::vector<int64_t>& sizes = attrs.Ints("sizes");
     Indices indices;
@@ -156,7 +156,7 @@ class Rewriting {
     return indices;
   }
 
-  // What is done to the result of an affine_dot that nobody else reads.
+  // Moves a layout op into the affine_dot before it, if nobody else reads its result.
   void RewriteLayout(Node* node) {
     const ValueId operand = node->operands[0];
     if (graph_.is_input(operand) || uses_[static_cast<size_t>(operand.index)] != 1) return;
@@ -188,8 +188,8 @@ class Rewriting {
     node->attrs = std::move(attrs);
   }
 
-  // The indices of a result of that shape in the order of its transpose; nothing where that would be slow to compute,
-  // or an index belongs to two axes.
+  // Returns the indices of a result of that shape in the order of its transpose; nothing if that would be slow to
+  // compute, or an index belongs to two axes.
   static std::optional<Indices> Transposed(const Indices& result, absl::Span<const int64_t> shape,
                                            absl::Span<const int64_t> permutation) {
     std::vector<AffineDigit> digits;
@@ -214,7 +214,7 @@ class Rewriting {
     return std::any_of(index.steps[side].begin(), index.steps[side].end(), [](int64_t step) { return step != 0; });
   }
 
-  // Whether one operand's free indices come first, all or many of them.
+  // Tells whether one operand's free indices come first, all or many of them.
   static bool HasLongRuns(const Indices& indices) {
     if (indices.empty()) return true;
     const Side side = Moves(indices[0], kLhs) ? kLhs : kRhs;

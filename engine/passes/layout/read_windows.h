@@ -6,10 +6,10 @@
 
 namespace tensord {
 
-// Lets a product read the windows of a tensor where they lie, where it reads copies of them: a convolution that is
-// written as slices, a concatenation and a product never makes the slices. The products become affine_dot
-// (engine/ops/affine_dot.h), which also pads with 0 and gives its result in the order in which a transpose would put
-// it. For devices that run fused nodes, and where all sizes are known; ordinary arithmetic only.
+// Lets a product read the windows of a tensor in place instead of copies of them: a convolution written as slices, a
+// concatenation and a product never makes the slices. The products become affine_dot (engine/ops/affine_dot.h), which
+// also pads with 0 and gives its result in the order of a transpose after it. For devices that run fused nodes, and if
+// all sizes are known; ordinary arithmetic only.
 //
 //   p = pad(x, 0); a = slice(p) at 0; b = slice(p) at 1; y = dot(concatenate(a, b), w)   becomes   y = affine_dot(x, w)
 //

@@ -65,7 +65,7 @@ Result RewriteTranspose(const Node& node, GraphRewriter& graph) {
 
 bool IsRowMajor(const Node& reshape) { return static_cast<Order>(reshape.attrs.Int("order")) == Order::kRowMajor; }
 
-// By axis of `from`, the axis of `to` that it is, where `to` has the same axes and besides some of size 1.
+// Returns by axis of `from` the same axis of `to`, if `to` has the same axes and additional ones of size 1.
 std::optional<Ints> WithUnitAxes(const TensorType& from, const TensorType& to) {
   Ints axes;
   size_t k = 0;
@@ -135,7 +135,7 @@ Result RewriteBroadcast(const Node& node, GraphRewriter& graph) {
   return std::nullopt;
 }
 
-// Whether the slice keeps an axis as it is.
+// Tells whether the slice keeps an axis as it is.
 bool KeepsAxis(const Node& slice, size_t axis, const Dim& size) {
   const SliceRange range = RangeOf(slice, axis);
   return range.start == 0 && size.size.is(range.limit) && (range.stride == 1 || size.size.is(0) || size.size.is(1));
@@ -248,7 +248,7 @@ Result RewriteDynamicSlice(const Node& node, GraphRewriter& graph) {
     const size_t axis = static_cast<size_t>(axes[i]);
     int64_t start = starts->dtype() == DType::kI32 ? starts->values<int32_t>()[i] : starts->values<int64_t>()[i];
     start = std::max<int64_t>(start, 0);
-    // Where the size is not known only a window at the beginning is.
+    // If the size is not known, only a window at the beginning is certain to fit.
     if (from.shape[axis].is_static()) {
       start = std::min(start, from.shape[axis].size.constant() - sizes[axis]);
     } else if (start != 0) {

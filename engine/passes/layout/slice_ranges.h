@@ -10,7 +10,7 @@
 
 namespace tensord {
 
-// What a slice keeps of one axis: start, start + stride, … below limit.
+// The elements of one axis that a slice keeps: start, start + stride, … below limit.
 struct SliceRange {
   int64_t start = 0;
   int64_t limit = 0;
@@ -19,12 +19,12 @@ struct SliceRange {
 };
 using SliceRanges = std::vector<SliceRange>;  // by axis
 
-// Of a slice node.
+// Returns the range of a slice node.
 SliceRange RangeOf(const Node& slice, size_t axis);
 SliceRanges RangesOf(const Node& slice);
 Attributes SliceAttributes(const SliceRanges& ranges);
 
-// The elements `outer` of the elements `inner`, of which there are `length`; nothing on overflow.
+// Returns the elements `outer` of the elements `inner`, of which there are `length`; nothing on overflow.
 std::optional<SliceRange> Joined(const SliceRange& inner, const SliceRange& outer, int64_t length);
 
 }  // namespace tensord

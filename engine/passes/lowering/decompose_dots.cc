@@ -14,8 +14,8 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// One operand: its axes in the order in which the canonical form has them, in groups of which each becomes one axis,
-// and the batch axes after them.
+// One operand: its axes in the order of the canonical form, in groups that each become one axis, and the batch axes
+// after them.
 struct Side {
   ValueId value;
   Ints free;
@@ -33,7 +33,7 @@ struct Side {
   }
 };
 
-// The product of the sizes; nothing where it cannot be written down.
+// Returns the product of the sizes; nothing if it cannot be written down.
 std::optional<Dim> Merged(const TensorType& type, const Ints& axes) {
   DimExpr product(1);
   for (int64_t axis : axes) {
@@ -44,7 +44,7 @@ std::optional<Dim> Merged(const TensorType& type, const Ints& axes) {
   return Dim(std::move(product));
 }
 
-// The operand's type in the canonical form.
+// Returns the operand's type in the canonical form.
 std::optional<TensorType> CanonicalType(const Side& side, const TensorType& type) {
   TensorType canonical = {.dtype = type.dtype, .shape = {}};
   const std::optional<Dim> free = Merged(type, side.free), contracted = Merged(type, side.contracting);

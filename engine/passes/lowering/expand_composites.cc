@@ -14,7 +14,7 @@ namespace {
 
 using Result = std::optional<ValueId>;
 
-// Whether the op can share a kernel with its neighbours.
+// Tells whether the op can share a kernel with its neighbours.
 bool Joins(const OpDef& op) { return op.has(kElementwise) || Is(op, CoreOp::kReduce); }
 
 // Positions along an axis are counted in I32 where they fit.

@@ -5,9 +5,9 @@
 
 namespace tensord {
 
-// Writes an op as simpler ones where that serves: tril and triu beside elementwise ops or reductions as a select, which
-// becomes part of their kernel; alone they keep their own kernel, which skips what is zero. A
-// gather_dynamic_slice_sizes of known sizes is a gather.
+// Writes an op as simpler ones if that pays. Beside elementwise ops or reductions, tril and triu become a select, a
+// part of their kernel; alone they keep their own kernel, which skips zeros. A gather_dynamic_slice_sizes of known
+// sizes becomes a gather.
 absl::StatusOr<bool> ExpandComposites(Graph* graph, const PassOptions& options);
 
 }  // namespace tensord

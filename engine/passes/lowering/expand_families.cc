@@ -23,12 +23,12 @@ bool SameSizes(const TensorType& a, const TensorType& b) {
                     [](const Dim& x, const Dim& y) { return !x.is_static() || !y.is_static() || x == y; });
 }
 
-// Whether a size depends on the run: whatever reads it is typed anew.
+// Tells whether a size depends on the run: its readers are typed anew.
 bool HasSizeOfTheRun(const TensorType& type) {
   return std::any_of(type.shape.begin(), type.shape.end(), [](const Dim& dim) { return dim.extent != Extent::kExact; });
 }
 
-// Notes the sizes that the op's type rule says to be decided by the run, and that are others now.
+// Notes the sizes that the op's type rule left to the run, and that are others now.
 void NoteSizes(const TensorType& was, const TensorType& is, ExpandedSizes* sizes) {
   for (size_t d = 0; d < was.shape.size(); ++d) {
     const auto symbol = was.shape[d].size.as_symbol();
@@ -37,7 +37,7 @@ void NoteSizes(const TensorType& was, const TensorType& is, ExpandedSizes* sizes
   }
 }
 
-// The values that take the place of the node's results.
+// Returns the values that take the place of the node's results.
 absl::StatusOr<ExpandedResults> Expand(const Node& node, absl::Span<const TensorType> types, Graph* graph,
                                        std::vector<ContractionPlan>* plans) {
   GraphBuilder builder(graph, node.name, plans);

@@ -12,14 +12,14 @@
 
 namespace tensord {
 
-// By the symbol of a size that a run decides, as the type rule of an op with an expand rule named it.
+// The new sizes by symbol: sizes that a run decides, as the type rule of an op with an expand rule named them.
 using ExpandedSizes = absl::flat_hash_map<std::string, DimExpr>;
 
-// Writes every node whose op has an expand rule as what the rule makes of it. Not a pass: no backend knows such ops, so
-// it is always run, before the passes. The graph has types, and keeps them where sizes are known; a size of a result
-// may become an expression that a guard says to be equal. `plans`, where it is not null, gets what rules planned, in
-// the order of the nodes. `sizes`, where it is not null, gets what sizes that a run decides have become: guards that
-// were made before speak of those. Refusals name the node.
+// Replaces every node whose op has an expand rule by the rule's nodes. Not a pass: no backend knows such ops, so it
+// always runs, before the passes. The graph has types, and keeps them for known sizes; a size of a result may become an
+// expression that a guard makes equal. `plans`, if not null, gets the rules' plans, in the order of the nodes. `sizes`,
+// if not null, gets the new expressions of sizes that a run decides, because older guards speak of the symbols.
+// Refusals name the node.
 absl::Status ExpandFamilies(Graph* graph, std::vector<ContractionPlan>* plans = nullptr,
                             ExpandedSizes* sizes = nullptr);
 

@@ -18,7 +18,7 @@ class Resolver {
   explicit Resolver(const Graph& graph)
       : old_(graph), new_(Graph::EmptyLike(graph)), values_(static_cast<size_t>(graph.num_values())) {}
 
-  // Whether anything became different; `graph` is the new graph then.
+  // Returns true if anything became different; `graph` is the new graph then.
   absl::StatusOr<bool> Run(Graph* graph) {
     for (const GraphInput& input : old_.inputs()) {
       const ValueId value = new_.AddInput(input.name, input.type);
@@ -69,7 +69,7 @@ class Resolver {
 
   const Dim& DimOf(ValueId old, int64_t axis) const { return old_.type(old).shape[static_cast<size_t>(axis)]; }
 
-  // The input that has the size too, where a value that is none was asked.
+  // Returns the input that has the size too, if a value that is no input was asked.
   const InputAxis* HolderInsteadOf(ValueId old, const Dim& dim) const {
     const auto symbol = dim.size.as_symbol();
     if (dim.extent != Extent::kExact || !symbol.has_value() || old_.is_input(old)) return nullptr;
@@ -174,7 +174,7 @@ class Resolver {
   bool changed_ = false;
 };
 
-// Whether the node reads the size of an operand, or has operands for their sizes alone.
+// Tells whether the node reads the size of an operand, or has operands for their sizes alone.
 bool AsksForSizes(const Node& node) {
   if (Is(*node.op, CoreOp::kShapeOf) || Is(*node.op, CoreOp::kPadToMatch)) return true;
   if (!node.op->has(kShapeSources)) return false;

@@ -5,9 +5,9 @@
 
 namespace tensord {
 
-// Writes sizes that the graph's inputs decide as numbers and symbols, and asks an input for those that it still has to
-// ask a value for, so that nothing is computed and no memory is kept for the sake of its shape alone. A pad_to_match of
-// known sizes becomes a pad, or nothing.
+// Writes sizes that the graph's inputs decide as numbers and symbols, and asks inputs for the rest instead of other
+// values, so that nothing is computed and no memory is kept for the sake of its shape alone. A pad_to_match of known
+// sizes becomes a pad, or nothing.
 absl::StatusOr<bool> ResolveSizes(Graph* graph, const PassOptions& options);
 
 }  // namespace tensord

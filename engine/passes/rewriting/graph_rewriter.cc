@@ -41,7 +41,7 @@ bool GraphRewriter::RunOverAll() {
       for (ValueId& operand : old_nodes_[next_].operands) operand = Mapped(operand);
     }
     std::optional<ValueId> instead;
-    // Of a graph that nobody wants the rest stays as it is.
+    // If nobody wants the graph any more, the rest stays as it is.
     if (IsPlain(node) && !StopRequested()) {
       result_type_ = rebuilding_ ? &old_types_[static_cast<size_t>(result.index)] : &graph_.type(result);
       instead = rule_(node, *this);

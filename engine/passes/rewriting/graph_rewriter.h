@@ -18,43 +18,43 @@ namespace tensord {
 // Values are those of the graph as rewritten so far: all that stands before the node at hand has its final form.
 class GraphRewriter {
  public:
-  // The value that takes the place of the node's only result, of the very same type: one that was there, or one made by
-  // Add. Nothing, and nothing added: the node stays. The operands are values of the rewritten graph.
+  // Returns the value that takes the place of the node's only result, of the very same type: an old one, or one made by
+  // Add. Nothing, with nothing added: the node stays. The operands are values of the rewritten graph.
   using Rule = std::function<std::optional<ValueId>(const Node& node, GraphRewriter& graph)>;
 
   enum Counting { kCountNothing, kCountUses };
-  // Whether anything changed. Nodes with a body and nodes of several results are not offered to the rule.
+  // Returns true if anything changed. Nodes with a body and nodes of several results are not offered to the rule.
   static bool Run(Graph* graph, const Rule& rule, Counting counting = kCountNothing);
 
   const TensorType& type(ValueId value) const { return current().type(value); }
-  // The value that the result of the node at hand will be where the node stays.
+  // Returns the value that the result of the node at hand will have if the node stays.
   ValueId next_value() const { return {rebuilding_ ? new_.num_values() : next_value_}; }
-  // Of the node at hand.
+  // Returns the type of the node at hand.
   const TensorType& result_type() const { return *result_type_; }
-  // The node that computes the value; null for an input. Good until the next Add.
+  // Returns the node that computes the value; null for an input. Good until the next Add.
   const Node* producer(ValueId value) const {
     const Graph& graph = current();
     return graph.is_input(value) ? nullptr : &graph.nodes()[static_cast<size_t>(graph.producer(value))];
   }
-  // The producer, where it is that op and has no body.
+  // Returns the producer if it has that op and no body.
   const Node* producer_if(ValueId value, CoreOp op) const {
     const Node* node = producer(value);
     return node != nullptr && Is(*node->op, op) ? node : nullptr;
   }
 
-  // With kCountUses: how many operands and outputs are the value, those that nobody needs included, and those of the
-  // node at hand.
+  // Returns, with kCountUses, how many operands and outputs are the value, dead ones and those of the node at hand
+  // included.
   int32_t uses(ValueId value) const { return uses_[static_cast<size_t>(value.index)]; }
 
   // Appends a node of one result, or gives the value that the rule puts in its place: a rule need not think of what
   // becomes of its own results.
   ValueId Add(Node node, TensorType type);
   ValueId Add(CoreOp op, absl::string_view name, Attributes attrs, absl::Span<const ValueId> operands, TensorType type);
-  // In the default order.
+  // Adds a reshape in the default order.
   ValueId AddReshape(absl::string_view name, ValueId operand, TensorType type);
   ValueId AddConstant(absl::string_view name, Literal value);
 
-  // The value, where it can take the place of the result of the node at hand: its type is the same.
+  // Returns the value, where it can take the place of the result of the node at hand: its type is the same.
   std::optional<ValueId> Same(ValueId value) const {
     if (type(value) == *result_type_) return value;
     return std::nullopt;
@@ -65,7 +65,7 @@ class GraphRewriter {
 
   bool RunOverAll();
   const Graph& current() const { return rebuilding_ ? new_ : graph_; }
-  // From now on nodes go to new_: those before the node at hand at once.
+  // Sends nodes to new_ from now on: those before the node at hand at once.
   void StartRebuilding();
   // Node i goes to new_ as it is.
   void Move(size_t i);

@@ -7,15 +7,15 @@ namespace tensord {
 
 // Values of which every element is one known number.
 
-// The number as a literal of rank 0, where the value is a constant of rank 0 or one spread by broadcast_in_dim. The
-// value may have any shape, and no element.
+// Returns the number as a literal of rank 0, where the value is a constant of rank 0 or one spread by broadcast_in_dim.
+// The value may have any shape, and no element.
 LiteralPtr SplatOf(const GraphRewriter& graph, ValueId value);
 
-// Whether the sizes of a type are all known when the arguments are, so that a broadcast_in_dim can be made of that
+// Tells whether all sizes of a type are known once the arguments are, so that a broadcast_in_dim can be made of that
 // type.
 bool IsExact(const TensorType& type);
 
-// The number in the type's shape, which must be exact.
+// Returns the number in the type's shape, which must be exact.
 ValueId AddSplat(absl::string_view name, Literal number, const TensorType& type, GraphRewriter* graph);
 
 }  // namespace tensord
