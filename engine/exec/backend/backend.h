@@ -22,37 +22,37 @@
 
 namespace tensord {
 
-// A segment: an instruction that is run, with every size known, and the slots that it reads and writes. One kernel.
+// A segment: an instruction to run, with every size known, and the slots that it reads and writes. One kernel.
 struct SegmentInstruction {
   BoundInstruction bound;
   absl::Span<const Slot> operands;
   absl::Span<const Slot> results;
-  // For refusals: the node that it computes, and the op that the client gave that node.
+  // The node that it computes, and the op that the client gave that node, for refusals.
   absl::string_view node;
   const OpDef* written = nullptr;
-  // By result: how many instructions read it, whether they are run or views; an output counts as one.
+  // The number of instructions that read each result, whether they are run or views; an output counts as one.
   std::vector<int32_t> num_readers;
 };
 
-// What a backend made of the segments of a session when they were prepared: kernels, compiled code. Immutable, so
-// thread-safe; sessions on several threads may run it at once.
+// A backend's preparation of the segments of a session: kernels, compiled code. Immutable, so thread-safe; sessions on
+// several threads may run it at once.
 class PreparedSession {
  public:
   virtual ~PreparedSession() = default;
   // Device memory that the segment at this position needs besides the slots', while it runs and no longer, or its chain
   // does. The same at every call.
   virtual int64_t scratch_bytes(size_t position) const = 0;
-  // Device memory that a session takes from Run to Finish for all its segments alike: what they keep in the
-  // processor's caches, a few MiB whatever the sizes are. Beside what is planned, and counted with it.
+  // Returns the device memory that a session takes from Run to Finish for all its segments alike: working memory in the
+  // processor's caches, a few MiB whatever the sizes are. It comes on top of planned memory, and is counted with it.
   virtual int64_t workspace_bytes() const { return 0; }
   // Segments that run together, by position; no two chains overlap. The same at every call.
   virtual absl::Span<const SegmentChain> chains() const { return {}; }
-  // In which way the segment at this position is computed, in a few words for Explain: "tiles of 512, two passes".
-  // Empty where there is only one.
+  // Names the way in which the segment at this position is computed, in a few words for Explain: "tiles of 512, two
+  // passes". Empty if there is only one.
   virtual std::string DescribeKernel(size_t position) const = 0;
 };
 
-// When a segment ran, by the host's clock.
+// The time of a segment's run, by the host's clock.
 struct SegmentTime {
   std::chrono::steady_clock::time_point start;
   std::chrono::steady_clock::time_point end;
@@ -61,16 +61,16 @@ struct SegmentTime {
 // Asked while a run goes on; what it refuses ends the run.
 using RunCheck = std::function<absl::Status()>;
 
-// The scope of one run on one device: whatever a backend sets up once so that instructions need not. Confined to the
-// thread that opened it. Work may still be going on when Run returns; Finish waits for it.
+// The scope of one run on one device: a backend sets up here once what all instructions need. Confined to the thread
+// that opened it. Work may still be going on when Run returns; Finish waits for it.
 class BackendSession {
  public:
   virtual ~BackendSession() = default;
-  // Before Run. A backend asks between kernels and inside long ones (engine/base/stop_signal.h), on whatever threads
-  // they run, about every millisecond.
+  // Sets the check before Run. A backend asks between kernels and inside long ones (engine/base/stop_signal.h), on
+  // whatever threads they run, about every millisecond.
   void set_check(RunCheck check) { check_ = std::move(check); }
-  // `slots` holds an address for every slot that the segments touch. `scratch` is empty where no segment asked for any,
-  // or has an entry a segment: memory of that segment alone, aligned to 64 bytes; null where it asked for none. Before
+  // `slots` holds an address for every slot that the segments touch. `scratch` is empty if no segment asked for any,
+  // or has an entry a segment: memory of that segment alone, aligned to 64 bytes; null if it asked for none. Before
   // and after the segment it may be anyone's. `times` is empty, and then no clock is read, or has an entry a segment,
   // to be written by the time that Finish returns: a device that works on its own records events and converts them
   // there. Segments follow each other and no times overlap; a chain's time is split as its segments took it.
@@ -95,8 +95,9 @@ struct DeviceDescription {
   bool computes_in_host_memory = false;
 };
 
-// What drives one device: says what it can run, prepares sessions, owns the device's memory. Thread-safe. Never moves
-// anything to another device and never falls back: what it lacks it refuses with UNSUPPORTED_ON_DEVICE.
+// The driver of one device: it tells which ops it can run, prepares sessions, and owns the device's memory.
+// Thread-safe. Never moves anything to another device and never falls back: it refuses a missing op with
+// UNSUPPORTED_ON_DEVICE.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -104,25 +105,27 @@ class Backend {
   virtual absl::string_view kind() const = 0;  // "cpu"
   virtual DeviceDescription Describe() const = 0;
   virtual MemoryStats Memory() const = 0;
-  // Whether the op runs here on operands of these dtypes (one an operand that is computed with) giving that dtype.
+  // Checks that the op runs here on operands of these dtypes (one for each operand that it computes with) giving that
+  // dtype.
   virtual absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const = 0;
 
-  // Whether what passes make of several ops runs here: fused instructions, of every micro program, and affine_dot.
+  // Tells whether nodes that passes make of several ops run here: fused instructions, of every micro program, and
+  // affine_dot.
   virtual bool runs_fused() const { return false; }
 
-  // For one session that runs them in this order.
+  // Prepares instructions for one session that runs them in this order.
   virtual absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const = 0;
   virtual absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() = 0;
 
-  // Aligned to 64 bytes, contents undefined; OUT_OF_MEMORY where there is none. Zero bytes give a valid address.
+  // Aligned to 64 bytes, contents undefined; OUT_OF_MEMORY if there is none. Zero bytes give a valid address.
   virtual absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) = 0;
-  // A buffer with these bytes. A device that reads host memory takes it as it is and keeps `owner` until the buffer
-  // goes; the bytes must not change meanwhile. Others copy.
+  // Returns a buffer with these bytes. A device that reads host memory takes it as it is and keeps `owner` until the
+  // buffer goes; the bytes must not change meanwhile. Others copy.
   virtual absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes,
                                            std::shared_ptr<const void> owner) = 0;
-  // The buffer's bytes as host memory, kept alive by the returned pointer: the buffer itself where the host may read
-  // it, else a copy.
+  // Returns the buffer's bytes as host memory, kept alive by the returned pointer: the buffer itself where the host may
+  // read it, else a copy.
   virtual absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) = 0;
 };
 

@@ -10,8 +10,8 @@
 
 namespace tensord {
 
-// One instruction of a program whose sizes are all known: what a backend makes a kernel from. Size expressions in
-// `attrs` are not to be read; the results' types say what they came to. Borrows from the program that it is part of.
+// One instruction of a program with all sizes known: the input to a kernel's making. Size expressions in `attrs` are
+// not to be read; the results' types have their values. Borrows from the program that it is part of.
 struct BoundInstruction {
   const OpDef* op = nullptr;
   const Attributes* attrs = nullptr;
@@ -20,7 +20,7 @@ struct BoundInstruction {
   const MicroProgram* micro = nullptr;  // of a fused instruction
 };
 
-// Whether an axis that the instruction reads, writes or goes through has no elements. A fused instruction may go
+// Tells whether an axis that the instruction reads, writes or goes through has no elements. A fused instruction may go
 // through such an axis while its operands and results have elements: a slice to nothing and a sum over it.
 bool HasEmptyAxis(const BoundInstruction& instruction);
 

@@ -26,7 +26,7 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  // A part of `whole`, which it keeps alive; `whole` itself where that is all of it. The part must lie inside.
+  // Returns a part of `whole`, which it keeps alive; `whole` itself if the part is all of it. The part must lie inside.
   static BufferPtr View(BufferPtr whole, int64_t offset_bytes, int64_t size_bytes) {
     if (offset_bytes == 0 && size_bytes == whole->size_bytes()) return whole;
     auto view = std::make_shared<Buffer>(static_cast<char*>(whole->address()) + offset_bytes, size_bytes, nullptr);
@@ -34,13 +34,13 @@ class Buffer {
     return view;
   }
 
-  // Whether `owners` pointers to it are all that leads to its memory, as far as buffers are concerned. Only a run that
-  // holds these pointers itself can rely on it.
+  // Tells whether `owners` pointers to the buffer are the only way to its memory, as far as buffers are concerned. Only
+  // a run that holds these pointers itself can rely on it.
   static bool HasOnlyOwners(const BufferPtr& buffer, long owners) {
     return buffer.use_count() == owners && (buffer->whole_ == nullptr || HasOnlyOwners(buffer->whole_, 1));
   }
 
-  // All of the memory that it keeps alive: itself, where it is no view.
+  // Returns all of the memory that it keeps alive: itself, where it is no view.
   const Buffer& memory() const { return whole_ == nullptr ? *this : whole_->memory(); }
 
   void* address() const { return address_; }

@@ -5,7 +5,7 @@
 
 namespace tensord {
 
-// What a device's memory for tensors is used for. Counts are since the start.
+// The uses of a device's memory for tensors. Counts are since the start.
 struct MemoryStats {
   int64_t in_use_bytes = 0;
   int64_t peak_in_use_bytes = 0;

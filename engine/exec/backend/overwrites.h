@@ -13,12 +13,12 @@ namespace tensord {
 // {result, operand}: positions in one instruction.
 using OverwritePairs = absl::InlinedVector<std::pair<int32_t, int32_t>, 4>;
 
-// The results that may be written to the memory of an operand of the same size in bytes while the instruction runs.
-// Two operands may share that memory only where both may be overwritten. Every backend's kernels keep to this.
+// Returns the results that may be written to the memory of an operand of the same size in bytes while the instruction
+// runs. Two operands may share that memory only if both may be overwritten. Every backend's kernels keep to this.
 //   elementwise ops          the result over any operand
 //   dynamic_update_slice     the result over the tensor that is updated
 //   scatter                  likewise
-//   fused                    what InPlacePairs says of the micro program
+//   fused                    the pairs of the micro program's InPlacePairs
 OverwritePairs MayOverwrite(const ExecInstruction& instruction, const MicroProgram* micro);
 
 }  // namespace tensord

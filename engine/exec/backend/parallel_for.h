@@ -9,7 +9,7 @@
 namespace tensord {
 
 // Calls fn(0) … fn(tasks - 1), each once, in any order and on the caller's and other threads, and returns when all have
-// returned. For work of the host beside what backends do, so that they share their threads.
+// returned. For work of the host beside that of backends, so that they share their threads.
 using ParallelFor = std::function<void(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn)>;
 
 }  // namespace tensord

@@ -8,12 +8,12 @@
 
 namespace tensord {
 
-// Segments that follow each other and that a backend runs together, a block of each at a time: whatever one of them
-// reads or writes is in use from the first to the last.
+// Segments that follow each other and that a backend runs together, a block of each at a time: their operands and
+// results are in use from the first to the last.
 struct SegmentChain {
   size_t begin = 0;  // a half-open range of positions
   size_t end = 0;
-  // What only passes between them, a block at a time, in memory that the backend asks for as scratch of the first:
+  // Slots that only pass between them, a block at a time, in memory that the backend asks for as scratch of the first:
   // nothing is planned for these slots, and they have no address.
   std::vector<Slot> unplaced;
 };

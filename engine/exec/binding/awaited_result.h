@@ -11,7 +11,7 @@
 
 namespace tensord {
 
-// What another thread is making, for one who waits for it. Set once; thread-safe.
+// The result of another thread's work, for those who wait for it. Set once; thread-safe.
 template <typename T>
 class AwaitedResult {
  public:
@@ -21,7 +21,8 @@ class AwaitedResult {
     changed_.Signal();
   }
 
-  // Ends early with what `check` refuses, which is asked again and again meanwhile; null: it waits.
+  // Waits for the result. Ends early with the refusal of `check`, which is asked again and again meanwhile; null: it is
+  // not stopped.
   absl::StatusOr<T> Wait(const RunCheck& check) {
     MutexLock lock(&mutex_);
     while (!result_.has_value()) {

@@ -27,43 +27,43 @@
 
 namespace tensord {
 
-// What all sizes of a program follow from.
+// The facts that all sizes of a program follow from.
 struct BindingKey {
   std::vector<ConcreteType> arguments;
   std::vector<int64_t> run_time_sizes;
   friend bool operator==(const BindingKey&, const BindingKey&) = default;
 };
 
-// What one program became for the sizes that were used last: `Bound` is a pointer to something shared. Who asks for
-// sizes that another is making something for shares that; nobody waits for what others make for other sizes. What
-// `make` refuses is told to all who asked, and not kept. Who makes it on a thread of his own and is not wanted any more
-// breaks it off for himself alone: of those who waited for it one makes it anew. Thread-safe; who asks or makes keeps
-// it alive.
+// The bindings of one program for the last used sizes; `Bound` is a pointer to something shared. Several askers for the
+// same sizes share one making; nobody waits for a making for other sizes. A refusal of `make` goes to all who asked,
+// and is not kept. A maker on his own thread who is no longer wanted breaks off for himself alone; one of those who
+// waited for him starts again. Thread-safe; the asker or maker keeps it alive.
 template <typename Bound>
 class BindingCache {
  public:
   using Make = std::function<absl::StatusOr<Bound>()>;
   using Done = std::function<void(const absl::StatusOr<Bound>&)>;
-  // For who waits no more: then `done` is not called, unless that has begun, and what nobody else waits for is dropped
-  // or broken off. Null where nothing is waited for. The cache must be there still.
+  // Ends the waiting: then `done` is not called, unless it has begun already; a making that nobody else waits for is
+  // dropped or broken off. Null if there is nothing to wait for. The cache must still exist.
   using Leave = std::function<void()>;
   using Measure = int64_t (*)(const Bound&);
 
-  // `measure` gives the bytes of one that is kept; null: they are not counted. Who is counted nowhere has no kind.
+  // `measure` gives the bytes of a kept binding; null: they are not counted. A cache that is counted nowhere has no
+  // kind.
   BindingCache(const BindingOptions& options, SizedKind kind, Measure measure = nullptr)
       : options_(options), kind_(kind), measure_(measure) {}
   ~BindingCache() {
     if (options_.stats != nullptr) options_.stats->AddKept(kind_, -static_cast<int64_t>(bindings_.size()), -bytes_);
   }
 
-  // Null where it is not here.
+  // Returns null if it is not here.
   Bound Find(const BindingKey& key) {
     MutexLock lock(&mutex_);
     return FindLocked(key);
   }
 
-  // Makes it on this thread where it is not here. Ends early with what `check` refuses, which is asked every now and
-  // then: where it waits for another who makes it, and under a StopSignal where it makes it. Null: it is not stopped.
+  // Finds a binding, or makes it on this thread. Ends early with the refusal of `check`, which is asked every now and
+  // then: while it waits for another maker, and under a StopSignal while it makes it. Null: it is not stopped.
   absl::StatusOr<Bound> FindOrMake(const BindingKey& key, const Make& make, const RunCheck& check = nullptr) {
     while (true) {
       std::shared_ptr<AwaitedResult<Bound>> awaited;
@@ -88,9 +88,9 @@ class BindingCache {
     }
   }
 
-  // The same without waiting, and made where `submit` does it, which does what it is given in a turn of the tenant:
-  // `done` is called once, before this returns where it is here or `submit` refuses, else by who makes it. What another
-  // makes on a thread of his own is not waited for: he may break it off.
+  // Finds a binding without waiting, or has `submit` make it in a turn of the tenant. `done` is called once: before
+  // this returns if the binding is here or `submit` refuses, else by the maker. Does not wait for a maker on a thread
+  // of his own: he may break it off.
   Leave FindOrSubmit(const BindingKey& key, const std::string& tenant, const QueuedWork::Submit& submit, Make make,
                      Done done) {
     absl::StatusOr<Bound> answer = Bound();
@@ -107,7 +107,7 @@ class BindingCache {
         flight = BeginLocked(key);
         flight->work =
             std::make_shared<QueuedWork>([this, flight, make = std::move(make)] { Land(flight, MakeOrRefuse(make)); });
-        // Locked, so that nobody joins what is refused.
+        // Locked, so that nobody joins a refused flight.
         const absl::Status queued = flight->work->QueueFor(tenant, submit);
         if (queued.ok()) return JoinLocked(flight, std::move(done));
         flight->work->Abandon();
@@ -131,7 +131,7 @@ class BindingCache {
     Bound bound;
     int64_t bytes = 0;
   };
-  // One that was submitted and that nobody waits for any more is not among flights_.
+  // A making in progress. A submitted one that nobody waits for any more is not among flights_.
   struct Flight {
     BindingKey key;
     Waiters<Done> waiting;
@@ -154,7 +154,7 @@ class BindingCache {
     return nullptr;
   }
 
-  // With `submitted` of those alone that are.
+  // With `submitted`, finds submitted flights only.
   FlightPtr FlightOf(const BindingKey& key, bool submitted) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const FlightPtr& flight : flights_) {
       if (flight->key == key && (flight->work != nullptr || !submitted)) return flight;
@@ -200,7 +200,7 @@ class BindingCache {
     StopSignal* const signal = check != nullptr ? &stop : StopSignal::Current();
     const StopSignal::Scope scope(signal);
     absl::StatusOr<Bound> bound = MakeOrRefuse(make);
-    // What was broken off may look as if it had succeeded, or failed.
+    // A making that was broken off may look as if it had succeeded, or failed.
     const bool is_broken_off = signal != nullptr && signal->is_set();
     if (is_broken_off) bound = signal->status();
     Land(flight, is_broken_off ? Bound() : bound);
@@ -222,7 +222,7 @@ class BindingCache {
     for (const Done& done : waiting) done(bound);
   }
 
-  // It may have grown or shrunk since the last use.
+  // Measures a binding: it may have grown or shrunk since the last use.
   void MeasureLocked(Binding* binding) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (measure_ == nullptr) return;
     const int64_t more = measure_(binding->bound) - binding->bytes;
@@ -232,7 +232,7 @@ class BindingCache {
     if (options_.stats != nullptr) options_.stats->AddKept(kind_, 0, more);
   }
 
-  // What had to go for it.
+  // Returns the bindings that had to go for it.
   std::list<Binding> KeepLocked(const BindingKey& key, const Bound& bound) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto is_it = [&key](const Binding& binding) { return binding.key == key; };
     if (std::any_of(bindings_.begin(), bindings_.end(), is_it)) return {};  // made on two threads

@@ -12,7 +12,7 @@
 
 namespace tensord {
 
-// What is made of a program for one set of sizes.
+// The products of a program for one set of sizes.
 enum class SizedKind : uint8_t {
   kBinding,  // memory is planned and kernels are made
   kStage,    // the same, of a part of a program some of whose sizes the run decides
@@ -21,7 +21,7 @@ enum class SizedKind : uint8_t {
 inline constexpr absl::string_view kSizedKindNames[] = {"binding", "stage", "program"};
 inline constexpr size_t kNumSizedKinds = std::size(kSizedKindNames);
 
-// What the caches of all programs count in. Thread-safe.
+// The counts of all programs' caches. Thread-safe.
 class BindingStats {
  public:
   enum Event : uint8_t {
@@ -43,7 +43,7 @@ class BindingStats {
     Of(kind).entries.fetch_add(entries, std::memory_order_relaxed);
     Of(kind).bytes.fetch_add(bytes, std::memory_order_relaxed);
   }
-  // Of all kinds.
+  // Returns the bytes of all kinds.
   int64_t kept_bytes() const {
     int64_t bytes = 0;
     for (const Counters& counters : counters_) bytes += counters.bytes.load(std::memory_order_relaxed);
@@ -70,7 +70,7 @@ class BindingStats {
   std::array<Counters, kNumSizedKinds> counters_{};
 };
 
-// How much each cache of a program keeps: what was used last. And what is bound at all.
+// The bounds of each cache of a program, which keeps the last used bindings, and of everything bound.
 struct BindingOptions {
   int64_t most_operations = std::numeric_limits<int64_t>::max();  // of a run, as run_operations.h counts them
   int64_t max_sets = 16;

@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<const MicroProgram>> BindBody(const ExecInstructi
   return std::make_unique<const MicroProgram>(std::move(micro));
 }
 
-// By instruction; null where it has no body.
+// Binds the bodies of instructions; null for an instruction without a body.
 absl::StatusOr<std::vector<std::unique_ptr<const MicroProgram>>> BindBodies(const ExecProgram& program,
                                                                             const SizeBinding& binding) {
   std::vector<std::unique_ptr<const MicroProgram>> micro_programs(program.instructions.size());
@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<std::unique_ptr<const MicroProgram>>> BindBodies(cons
   return micro_programs;
 }
 
-// By slot: the instructions that read it, and one more where it is an output.
+// Returns by slot the number of instructions that read it, and one more if it is an output.
 std::vector<int32_t> CountReaders(const ExecProgram& program) {
   std::vector<int32_t> readers(program.slot_types.size());
   for (const ExecInstruction& instruction : program.instructions) {
@@ -73,7 +73,7 @@ std::vector<int32_t> CountReaders(const ExecProgram& program) {
   return readers;
 }
 
-// The instructions that are to be run, with their sizes. Points into the program and the types.
+// Returns the instructions that are to be run, with their sizes. Points into the program and the types.
 std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, absl::Span<const int32_t> segments,
                                                  const std::vector<ConcreteType>& types,
                                                  absl::Span<const std::unique_ptr<const MicroProgram>> micro_programs) {
@@ -101,7 +101,7 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, abs
 
 }  // namespace
 
-// In the shapes that the client wrote, so that refusals speak of those.
+// Binds in the shapes that the client wrote, so that refusals speak of those.
 absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<const ConcreteType> arguments) {
   std::vector<const TensorType*> input_types;
   for (const GraphInput& input : program.inputs) input_types.push_back(&input.type);

@@ -23,56 +23,56 @@
 
 namespace tensord {
 
-// The sizes that arguments give the program's symbols; the arguments have the shapes of the slots (reversed for a
-// row-major program). Refuses what SizeBinding refuses.
+// Returns the sizes that arguments give the program's symbols; the arguments have the shapes of the slots (reversed for
+// a row-major program). Refuses what SizeBinding refuses.
 absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<const ConcreteType> arguments);
 
 // A program for one set of argument shapes on one backend: sizes evaluated, guards checked, memory planned, kernels
 // made. Immutable but for plans that are made later, so thread-safe. The program and the backend must outlive it.
 class BoundProgram {
  public:
-  // Plans for donated arguments and destinations that are kept, those that were used last.
+  // The number of kept plans for donated arguments and destinations, the last used ones.
   static constexpr size_t kMaxOtherPlans = 4;
 
-  // Refuses guards that do not hold, sizes that are negative or overflow, runs that take more than `most_operations`
-  // (run_operations.h) with what they took `before`, and what the backend cannot prepare; a refusal names the node.
-  // Ends early with what CheckStopped refuses.
+  // Binds a program. Refuses guards that do not hold, sizes that are negative or overflow, runs that take more than
+  // `most_operations` (run_operations.h) together with those `before`, and instructions that the backend cannot
+  // prepare; a refusal names the node. Ends early with the refusal of CheckStopped.
   static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(
       const ExecProgram& program, Backend* backend, const SizeBinding& binding,
       int64_t most_operations = std::numeric_limits<int64_t>::max(), const RunOperations& before = {});
 
   const std::vector<ConcreteType>& slot_types() const { return slot_types_; }
-  // Of a run that writes over no argument, and makes the memory of its results.
+  // Returns the plan of a run that writes over no argument, and makes the memory of its results.
   const BufferPlan& plan() const { return *plan_; }
-  // Of a run that may write over some: `donated` says which, by argument; empty: none. `destinations`: for which
-  // outputs there is memory; it is used where that is harmless and takes no more of the device than plan(). Made on
-  // first use, which ends early with what `check` refuses.
+  // Returns the plan of a run that may write over arguments, those marked in `donated`; empty: none. `destinations`
+  // marks outputs with memory of the caller; it is used if that is harmless and takes no more of the device than
+  // plan(). Made on first use, which ends early with the refusal of `check`.
   absl::StatusOr<std::shared_ptr<const BufferPlan>> PlanFor(absl::Span<const bool> donated,
                                                             absl::Span<const bool> destinations = {},
                                                             const RunCheck& check = nullptr) const;
   // Device memory of one run beyond its arguments and results.
   int64_t temporary_bytes() const { return plan_->arena_bytes + workspace_bytes_; }
-  // Of arguments, results, temporaries and what kernels need besides, together, by this plan.
+  // Returns the bytes of arguments, results, temporaries and kernels' workspace together, by this plan.
   int64_t peak_bytes(const BufferPlan& plan) const { return plan.peak_bytes + workspace_bytes_; }
-  // The most that a session takes for its segments alike; part of the above.
+  // Returns the most that a session takes for its segments alike; part of the above.
   int64_t workspace_bytes() const { return workspace_bytes_; }
 
-  // Of one run.
+  // Returns the operations of one run.
   const RunOperations& operations() const { return operations_; }
 
-  // What it holds of the host's memory: kernels, plans and tables; without the program and its constants. Grows and
-  // shrinks with the plans that are made later.
+  // Returns the bytes that it holds of the host's memory: kernels, plans and tables; without the program and its
+  // constants. Grows and shrinks with later plans.
   int64_t held_bytes() const { return made_bytes_ + other_plan_bytes_.load(std::memory_order_relaxed); }
 
   // One kernel each, in the order in which they run.
   size_t num_segments() const { return segments_.size(); }
   const std::vector<int32_t>& segments() const { return segments_; }  // indices into the program's instructions
   const ExecInstruction& segment(size_t i) const { return program_.instructions[static_cast<size_t>(segments_[i])]; }
-  // Null where the instruction is not fused.
+  // Returns null if the instruction is not fused.
   const MicroProgram* micro_program(int32_t instruction) const {
     return micro_programs_[static_cast<size_t>(instruction)].get();
   }
-  // What a session of the backend runs: a range of segments.
+  // A session of the backend: a range of segments.
   struct Session {
     SessionRange range;
     std::unique_ptr<PreparedSession> prepared;
@@ -119,7 +119,7 @@ class BoundProgram {
     PlanPtr plan;  // null: that without destinations, which is kept for itself
     int64_t bytes = 0;
   };
-  // The plan of one that is kept, null as there.
+  // Returns the plan of one that is kept, null as there.
   absl::StatusOr<PlanPtr> MakeOtherPlan(absl::Span<const bool> donated, absl::Span<const bool> destinations,
                                         const RunCheck& check) const;
   std::optional<PlanPtr> FindPlan(absl::Span<const bool> donated, absl::Span<const bool> destinations) const;

@@ -14,7 +14,7 @@ namespace tensord {
 // of its space; of others what their OpDef says.
 double OperationsOf(const BoundInstruction& instruction);
 
-// What one run takes, or a part of it. The instructions outlive it.
+// The operations of one run, or of a part of it. The instructions outlive it.
 struct RunOperations {
   double all = 0;
   double most = 0;                 // of one kernel
@@ -25,10 +25,10 @@ struct RunOperations {
   void Add(const RunOperations& other);
 };
 
-// Of all of these together. Asks StopRequested.
+// Returns the operations of all these segments together. Asks StopRequested.
 RunOperations OperationsOf(absl::Span<const SegmentInstruction> segments);
 
-// LIMIT_EXCEEDED where the run takes more than `most`; names the node of the kernel that takes most.
+// Fails with LIMIT_EXCEEDED if the run takes more than `most`; names the node of the kernel that takes most.
 absl::Status CheckOperations(const RunOperations& run, int64_t most);
 
 }  // namespace tensord

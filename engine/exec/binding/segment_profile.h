@@ -12,8 +12,8 @@
 
 namespace tensord {
 
-// When the segments of a run ran: an entry a bound program, in the order in which they ran (several where the run
-// decides sizes), with a time a segment.
+// The times at which the segments of a run ran: an entry for each bound program, in the order in which they ran
+// (several if the run decides sizes), with a time for each segment.
 struct RunTimes {
   struct Part {
     std::shared_ptr<const BoundProgram> bound;
@@ -33,9 +33,9 @@ struct SegmentProfile {
 
 inline constexpr size_t kMaxProfileEntries = 10'000;
 
-// An entry a segment, in order. Of a program with more than kMaxProfileEntries segments the last entry stands for all
-// that are left: its duration is the sum of theirs, and it names no nodes. The programs that `times` borrows from must
-// still be there.
+// Makes an entry for each segment, in order. For a program with more than kMaxProfileEntries segments the last entry
+// stands for all the rest: its duration is the sum of theirs, and it names no nodes. The programs that `times` borrows
+// from must still exist.
 std::vector<SegmentProfile> MakeProfile(const RunTimes& times, std::chrono::steady_clock::time_point run_start);
 
 }  // namespace tensord

@@ -80,7 +80,7 @@ class StagedProgram::Execution {
     value.buffer.reset();
   }
 
-  // What lives while the stage runs: what is kept, and what its plan has beside its arguments, which are kept.
+  // Takes the memory of a stage: the kept values, and its plan without its arguments, which are kept.
   absl::Status Take(const BoundProgram& bound, const BufferPlan& plan, int64_t argument_bytes) {
     const int64_t bytes = kept_bytes_ + bound.peak_bytes(plan) - argument_bytes;
     if (bytes <= peak_bytes_) return absl::OkStatus();
@@ -100,7 +100,7 @@ class StagedProgram::Execution {
 
   absl::Status RunStage(const Stage& stage) {
     for (const RunTimeSize& size : stage.part.sizes) RETURN_IF_ERROR(Decide(size));
-    // What the stages before took follows from the key, as all that is made of it.
+    // The operations of earlier stages follow from the key, as everything made for it does.
     const auto bind = [&] {
       return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_, stage.most_operations, operations_);
     };

@@ -16,7 +16,7 @@
 
 namespace tensord {
 
-// What a run gives: a buffer an output, and its type as the slot has it.
+// The results of a run: a buffer an output, and its type as the slot has it.
 struct ProgramResults {
   std::vector<ConcreteType> types;
   std::vector<BufferPtr> buffers;
@@ -24,8 +24,8 @@ struct ProgramResults {
   int64_t segments = 0;    // that ran
 };
 
-// Asks for what a run is to have at its peak, before it takes it, where that is more than it has asked for; what this
-// refuses ends the run.
+// Asks for the memory of a run at its peak, before it is taken, if it exceeds the memory asked for so far; a refusal
+// ends the run.
 using MemoryRequest = std::function<absl::Status(int64_t peak_bytes)>;
 
 // A program some of whose sizes the run decides: its stages are bound and run one after the other, and in between the
@@ -37,17 +37,17 @@ class StagedProgram {
  public:
   StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings);
 
-  // Of all stages together.
+  // Returns the number of segments of all stages together.
   size_t num_segments() const;
-  // What its stages and their bindings hold of the host's memory, now.
+  // Returns the bytes of the host's memory that its stages and their bindings hold now.
   int64_t held_bytes() const;
   // Each a program over slots of its own.
   std::vector<const ProgramStage*> stages() const;
 
-  // As BindSizes and BoundProgram::Create refuse; a guard on a size that the run decides is checked before the first
-  // kernel after that size is known. Says in `times`, where it is not null, when each segment ran. `donated`
-  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers. `memory`, where it is not null, is
-  // asked before each stage that needs more than those before.
+  // Runs the stages. Refuses as BindSizes and BoundProgram::Create do; a guard on a size that the run decides is
+  // checked before the first kernel after that size is known. Writes the time of each segment into `times`, if not
+  // null. `donated` as in BoundProgram::PlanFor, with the requirements of BoundProgram::Run on such buffers. `memory`,
+  // if not null, is asked before each stage that needs more than those before.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      const RunCheck& check, RunTimes* times = nullptr,
                                      absl::Span<const bool> donated = {}, const MemoryRequest& memory = nullptr) const;

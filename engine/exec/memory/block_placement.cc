@@ -14,15 +14,15 @@
 namespace tensord {
 namespace {
 
-// Of the regions that are large enough so many are tried, the smallest first.
+// The number of large enough regions to try, the smallest first.
 constexpr int kTriedRegions = 8;
 // How many blocks may be placed again and again, and how often at least all are.
 constexpr size_t kPlacedInAll = 20000;
 constexpr size_t kLeastTries = 2;
-// What a slower way may take.
+// The most steps a block of a slower way.
 constexpr int64_t kStepsPerBlock = 48;
 constexpr int64_t kStepsAnyway = 1 << 14;
-// What is so close to what is alive at once is not worth another try.
+// A result this close to the bytes alive at once is not worth another try.
 constexpr double kCloseEnough = 1.02;
 constexpr double kLittle = 4096;
 constexpr double kLargestExact = int64_t{1} << 53;
@@ -66,7 +66,7 @@ class Placer {
     }
   }
 
-  // Nothing where the arena overflows, the try takes long or the work is stopped.
+  // Returns nothing if the arena overflows, the try takes long or the work is stopped.
   std::optional<BlockPlacement> Place() {
     if (how_.way == Way::kBackward || how_.way == Way::kBackwardFromBothEnds) TurnTimeAround();
     const bool in_sequence = how_.way == Way::kLargestFirst || how_.way == Way::kLargestAndLongestFirst;
@@ -93,7 +93,7 @@ class Placer {
     bytes = std::max(bytes, offset + blocks_[block].bytes);
   }
 
-  // As time runs, each in the smallest hole that is there.
+  // Places blocks as time runs, each in the smallest hole.
   std::optional<int64_t> PlaceInOrder() {
     std::vector<std::vector<int32_t>> born(At(num_instructions_)), dying(At(num_instructions_));
     for (size_t b = 0; b < blocks_.size(); ++b) {
@@ -145,7 +145,7 @@ class Placer {
       if (regions_[At(r)].last_free < block.death) continue;
       MemoryHoles& holes = (*region_holes)[At(r)];
       std::optional<int64_t> offset = holes.Take(aligned_[b]);
-      // What rounding up added to the region is not there.
+      // The region lacks the bytes that rounding up added to it.
       if (offset.has_value() && *offset > bytes - block.bytes) {
         holes.Free(*offset, aligned_[b]);
         offset = holes.TakeLow(aligned_[b]);
@@ -172,7 +172,8 @@ class Placer {
     return order;
   }
 
-  // In this order, each as low as those that live at the same time let it. Nothing where that overflows or takes long.
+  // Places blocks in this order, each as low as blocks alive at the same time let it. Nothing if that overflows or
+  // takes long.
   std::optional<int64_t> PlaceInSequence(const std::vector<int32_t>& order) {
     PlacedBlocks in_arena(num_instructions_);
     std::vector<PlacedBlocks::Ranges> in_region(regions_.size());
@@ -229,7 +230,8 @@ class Placer {
   BlockPlacement placement_;
 };
 
-// What any placement needs beside the regions. In doubles: sums may overflow, and only the ratio matters.
+// Returns the bytes that any placement needs beside the regions. In doubles: sums may overflow, and only the ratio
+// matters.
 double NeededBytes(absl::Span<const FreeRegion> regions, int32_t num_instructions, absl::Span<const MemoryBlock> blocks,
                    absl::Span<const int64_t> aligned) {
   std::vector<double> change(At(num_instructions) + 1);
@@ -247,7 +249,7 @@ double NeededBytes(absl::Span<const FreeRegion> regions, int32_t num_instruction
   return most;
 }
 
-// The arena, and what regions have grown by.
+// Returns the arena, and what regions have grown by.
 double CostOf(const BlockPlacement& placement, absl::Span<const FreeRegion> regions) {
   double cost = static_cast<double>(placement.arena_bytes);
   for (size_t r = 0; r < regions.size(); ++r) {
@@ -274,7 +276,7 @@ std::optional<BlockPlacement> PlaceBlocks(absl::Span<const FreeRegion> regions, 
     aligned.push_back(*bytes);
   }
   const double needed = NeededBytes(regions, num_instructions, blocks, aligned);
-  // Where that many bytes do not exist any try will overflow.
+  // If no memory has that many bytes, any try will overflow.
   const int64_t needed_bytes = AlignBytes(static_cast<int64_t>(std::min(needed, kLargestExact))).value_or(0);
   std::vector<Try> tries;
   for (bool regions_grow : {false, true}) {

@@ -11,10 +11,10 @@ namespace tensord {
 
 inline constexpr int64_t kBufferAlignment = 64;
 
-// `bytes` rounded up to kBufferAlignment; nothing where that overflows.
+// Rounds `bytes` up to kBufferAlignment; nothing if that overflows.
 std::optional<int64_t> AlignBytes(int64_t bytes);
 
-// Memory that is there anyway, and that nobody else needs in the instructions first_free … last_free.
+// Memory that exists anyway, and that nobody else needs in the instructions first_free … last_free.
 struct FreeRegion {
   int64_t bytes = 0;
   int64_t most_bytes = 0;  // what it may be made to have where that saves more elsewhere
@@ -22,7 +22,7 @@ struct FreeRegion {
   int32_t last_free = 0;
 };
 
-// What has to lie somewhere from instruction `birth` to instruction `death`, both included.
+// A block that needs a place from instruction `birth` to instruction `death`, both included.
 struct MemoryBlock {
   int64_t bytes = 0;
   int32_t birth = 0;
@@ -40,11 +40,11 @@ struct BlockPlacement {
   int64_t arena_bytes = 0;
 };
 
-// Places blocks in the regions where they fit and the others in an arena, so that no two that live at the same time
-// overlap and the arena is small. Several ways are tried until one needs little more than is alive at once: as the
-// program runs, each block in the smallest hole; the same from its end; the largest first; the largest and longest
-// first; and these with regions that grow. Takes n log n: the slower ways give up when they have taken some dozen steps
-// a block. Nothing where a sum overflows, or the work is stopped.
+// Places blocks in the regions if they fit and the others in an arena, so that no two that live at the same time
+// overlap and the arena is small. Several ways are tried until one needs little more than the bytes alive at once: as
+// the program runs, each block in the smallest hole; the same from its end; the largest first; the largest and longest
+// first; and these with regions that grow. Takes n log n: the slower ways give up after some dozen steps a block.
+// Nothing if a sum overflows, or the work is stopped.
 std::optional<BlockPlacement> PlaceBlocks(absl::Span<const FreeRegion> regions, int32_t num_instructions,
                                           absl::Span<const MemoryBlock> blocks);
 

@@ -22,7 +22,7 @@ namespace {
 
 // Less memory than that is not worth being filled with temporaries before it is needed.
 constexpr int64_t kLeastRegionBytes = 256;
-// A buffer of a result may have so much more of its size, so that temporaries fit that are a little larger.
+// The part of its size by which a result's buffer may grow, so that slightly larger temporaries fit.
 constexpr int64_t kGrowthPart = 8;
 
 // Memory that one or more slots share.
@@ -64,7 +64,7 @@ class Planner {
     }
   }
 
-  // Nothing where a sum overflows, or the work is stopped.
+  // Returns nothing if a sum overflows, or the work is stopped.
   std::optional<BufferPlan> Plan() {
     AddLeaves();
     FindDestinations();
@@ -105,7 +105,7 @@ class Planner {
     return home;
   }
 
-  // Of a slot that is there from `birth` on. The end of the program is an index past its instructions.
+  // Returns the end of a slot that exists from `birth` on. The end of the program is an index past its instructions.
   int32_t DeathOf(Slot slot, int32_t birth) const {
     if (!program_.knows_last_uses) return end_;
     const int32_t last = last_reads_[At(slot)];
@@ -131,7 +131,7 @@ class Planner {
     }
   }
 
-  // Of the values whose memory is all of one output's, and of no other's.
+  // Finds destinations of values whose memory is all of one output's, and of no other's.
   void FindDestinations() {
     if (request_.destinations.empty()) return;
     std::vector<Slot> whole(places_.size(), -1);  // by slot: what an instruction computed, whose memory it is in
@@ -208,7 +208,7 @@ class Planner {
     }
   }
 
-  // Whether nobody needs the operand's memory afterwards, and the result is as large as all of it.
+  // Tells whether nobody needs the operand's memory afterwards, and the result is as large as all of it.
   bool IsFree(int32_t i, const ExecInstruction& instruction, const OverwritePairs& allowed,
               const std::pair<int32_t, int32_t>& pair) {
     const auto [result, operand] = pair;
@@ -228,8 +228,8 @@ class Planner {
     return true;
   }
 
-  // Of the result with the fewest operands to choose from: an argument, which is memory that is there anyway, else a
-  // temporary.
+  // Returns the next pair, for the result with the fewest operands to choose from. An argument comes first, because its
+  // memory exists anyway, then a temporary.
   std::pair<int32_t, int32_t> NextOverwrite(const ExecInstruction& instruction, const OverwritePairs& pairs) {
     const auto choices = [&](const std::pair<int32_t, int32_t>& pair) {
       return std::count_if(pairs.begin(), pairs.end(), [&](const auto& p) { return p.first == pair.first; });
@@ -245,8 +245,8 @@ class Planner {
     return *best;
   }
 
-  // What outputs lie in becomes a buffer of its own, or takes the place of a donated argument of the same size that
-  // was read before.
+  // Gives the memory of outputs a buffer of its own, or the place of a donated argument of the same size whose reads
+  // are over.
   void PlaceOutputs() {
     taken_from_.assign(program_.inputs.size(), end_);
     absl::flat_hash_map<int64_t, std::vector<int32_t>> free_arguments;  // by size, the first one last
@@ -274,7 +274,7 @@ class Planner {
     }
   }
 
-  // The arena's bytes, or nothing where they overflow or the work is stopped.
+  // The arena's bytes, or nothing if they overflow or the work is stopped.
   std::optional<int64_t> PlaceInArena() {
     std::vector<FreeRegion> regions;
     std::vector<SlotHome> region_homes;
@@ -315,7 +315,7 @@ class Planner {
     return placement->arena_bytes;
   }
 
-  // False where a sum overflows.
+  // Returns false if a sum overflows.
   bool AddUp(int64_t arena_bytes) {
     plan_.arena_bytes = arena_bytes;
     std::optional<int64_t> sum = arena_bytes;

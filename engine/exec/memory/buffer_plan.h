@@ -17,7 +17,7 @@
 
 namespace tensord {
 
-// Where a slot lives in one run.
+// The place of a slot in one run.
 struct SlotHome {
   enum class Kind : uint8_t { kNone, kArena, kArgument, kConstant, kResult, kDestination };
   Kind kind = Kind::kNone;  // kNone: nothing reads or writes the slot
@@ -49,20 +49,25 @@ struct BufferPlanRequest {
   absl::Span<const int64_t> scratch_bytes;                               // by segment; empty: none
   absl::Span<const SegmentChain> chains;                                 // by position of segments
   absl::Span<const bool> donated;  // by argument: the run may write over it; empty: none
-  // By output: there is memory of the caller's for it, which others may read and write meanwhile; empty: for none.
+  // True for outputs for which the caller has memory, which others may read and write meanwhile; empty: for none.
   absl::Span<const bool> destinations;
 };
 
-// Plans the memory of a program whose sizes are known. A slot's memory is free from its last use on: for the results
-// that may overwrite it (overwrites.h), and else for any. A view has its operand's. What is no argument, constant or
+// Plans the memory of a program whose sizes are known.
+//
+// A slot's memory is free from its last use on: for the results that may overwrite it (overwrites.h), and else for any.
+// Without marked last uses nothing is reused. A view has its operand's memory. A slot that is no argument, constant or
 // output lies in one arena, in a donated argument, or in a result's buffer before the result is there. A donated
-// argument becomes the buffer of a result of its size. Where nobody has marked last uses nothing is reused. Scratch is
-// a temporary that lives in its segment alone; where its home is an argument, which may be aligned to less, it has room
-// to be aligned there.
-// What the segments of a chain read and write lives until all of them are through, and nothing is overwritten there.
-// An output lies in its destination where that is harmless (ResultsThatMayChange) and no other output shares its
-// memory: nothing else is there at any time, and no argument is used up for it. SHAPE_OVERFLOW where the sum would not
-// fit into 64 bits; what CheckStopped refuses.
+// argument becomes the buffer of a result of its size.
+//
+// Scratch is a temporary that lives in its segment alone; if its home is an argument, which may be aligned to less, it
+// has room to be aligned there. Slots that the segments of a chain read and write live until all of them are through,
+// and nothing is overwritten there.
+//
+// An output lies in its destination if that is harmless (ResultsThatMayChange) and no other output shares its memory:
+// nothing else lies there at any time, and no argument is used up for it.
+//
+// SHAPE_OVERFLOW if the sum would not fit into 64 bits; also refuses as CheckStopped does.
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferPlanRequest& request);
 
 // "argument 0", "result 1 at 128", "temporary at 64", "destination 2"; "nowhere".

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kSmallest = 64;
 constexpr int64_t kSmallestInHeap = int64_t{64} << 10;
-// Of addresses; the allocator has what does not fit.
+// Addresses of the heap; the allocator has the blocks that do not fit.
 constexpr int64_t kHeapBytes = int64_t{16} << 30;
 constexpr int64_t kAddressSpace = int64_t{1} << 56;  // no process has more; the sizes of classes fit far beyond it
 
@@ -33,7 +33,8 @@ int64_t BytesOf(int size_class) {
   return (int64_t{1} << power) + (int64_t{quarter} << (power - 2));
 }
 
-// Blocks of their own huge pages. What is smaller shares some, if it is not so small that the allocator has it warm.
+// Large blocks have huge pages of their own. Smaller blocks share some, unless they are so small that the allocator has
+// them warm.
 bool HasOwnPages(int64_t bytes) { return bytes >= kHugePage; }
 bool SharesPages(int64_t bytes) { return bytes >= kSmallestInHeap && bytes < kHugePage; }
 

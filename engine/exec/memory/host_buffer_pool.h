@@ -18,10 +18,9 @@ namespace tensord {
 
 // Host memory for tensors, kept for reuse when it is released, because touching a fresh page costs more than most
 // kernels. Blocks come in size classes of at most 1/4 waste, aligned to 64 bytes, in huge pages from 64 KiB up.
-// Bounded: allocations beyond `limit_bytes` in use are refused with OUT_OF_MEMORY, which names the limit as it is
-// called outside, and at most `keep_bytes` of free blocks are kept, the largest going first; with 0 none are, nor what
-// would be beyond the limit together with what is in use.
-// Thread-safe; buffers may outlive the pool's owner, not the process's.
+// Bounded: allocations beyond `limit_bytes` in use are refused with OUT_OF_MEMORY, which gives the limit's public name.
+// At most `keep_bytes` of free blocks are kept, the largest going first, and never more than fit under the limit beside
+// the memory in use; with 0 none are kept. Thread-safe; buffers may outlive the pool's owner, not the process's.
 class HostBufferPool {
  public:
   static std::shared_ptr<HostBufferPool> Create(int64_t limit_bytes, int64_t keep_bytes,
@@ -29,13 +28,13 @@ class HostBufferPool {
   ~HostBufferPool();
 
   int64_t limit_bytes() const { return limit_bytes_; }
-  // From now on; what is more than that goes at once.
+  // Changes the bound of kept bytes; blocks beyond it go at once.
   void SetKeepBytes(int64_t keep_bytes);
   int64_t keep_bytes() const;
 
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes);
 
-  // Counts memory that others take, of the same machine, as in use: OUT_OF_MEMORY where there is no room. Until it is
+  // Counts memory that others take, of the same machine, as in use: OUT_OF_MEMORY if there is no room. Until it is
   // returned.
   absl::Status Reserve(int64_t bytes);
   void Unreserve(int64_t bytes);
@@ -52,9 +51,9 @@ class HostBufferPool {
 
   HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name);
   void Release(void* address, int size_class);
-  // Null where the system has none.
+  // Returns null if the system has none.
   void* AllocateBlock(int64_t bytes);
-  // OUT_OF_MEMORY, counted.
+  // Fails with OUT_OF_MEMORY, counted.
   absl::Status RefuseLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RefuseForSystemLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t UsedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stats_.in_use_bytes + reserved_bytes_; }

@@ -14,16 +14,16 @@ inline constexpr int64_t kHugePage = int64_t{2} << 20;  // bytes
 // at a time; the rest is thread-safe.
 class HugePageHeap {
  public:
-  // Has no memory where the system refuses so many addresses, and under sanitizers, which watch the allocator's blocks.
+  // Has no memory if the system refuses so many addresses, and under sanitizers, which watch the allocator's blocks.
   explicit HugePageHeap(int64_t bytes);
   ~HugePageHeap();
   HugePageHeap(const HugePageHeap&) = delete;
   HugePageHeap& operator=(const HugePageHeap&) = delete;
 
-  // Aligned to 64 bytes as long as all sizes are multiples of that; null where there is no room.
+  // Aligned to 64 bytes as long as all sizes are multiples of that; null if there is no room.
   void* Take(int64_t bytes);
   bool Owns(const void* block) const;
-  // Before Give, where the pages are to be the system's again.
+  // Returns the pages to the system, before Give.
   static void ReturnPages(void* block, int64_t bytes);
   void Give(void* block, int64_t bytes);
 

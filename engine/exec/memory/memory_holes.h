@@ -18,23 +18,23 @@ class MemoryHoles {
   };
   explicit MemoryHoles(Ends ends = Ends::kLow) : ends_(ends) {}
 
-  // The smallest range of these bytes, or nothing.
+  // Returns the smallest range of these bytes, or nothing.
   std::optional<int64_t> Take(int64_t bytes);
-  // At the low end, whatever the ends are.
+  // Takes a hole at the low end, whatever the ends are.
   std::optional<int64_t> TakeLow(int64_t bytes);
-  // As Take, and where nothing fits the memory grows, but not beyond `end`.
+  // Takes as Take does; if nothing fits, the memory grows, but not beyond `end`.
   std::optional<int64_t> TakeBelow(int64_t bytes, int64_t end);
-  // As Take, and where nothing fits the memory grows. Nothing where that overflows.
+  // Takes as Take does; if nothing fits, the memory grows. Nothing if that overflows.
   std::optional<int64_t> TakeOrGrow(int64_t bytes);
   // Gives a range back, or in the first place.
   void Free(int64_t offset, int64_t bytes);
-  // The end of all ranges that there ever were.
+  // Returns the end of all ranges that there ever were.
   int64_t end() const { return end_; }
-  // One past the last byte that was ever taken.
+  // Returns one past the last byte that was ever taken.
   int64_t used() const { return used_; }
 
  private:
-  // Where a range begins that is taken by growing.
+  // Returns the begin of a range that is taken by growing.
   int64_t GrowFrom() const;
   std::optional<int64_t> TakeHole(int64_t bytes, bool high);
   void Insert(int64_t offset, int64_t bytes);

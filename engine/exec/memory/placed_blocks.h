@@ -18,23 +18,24 @@ class PlacedBlocks {
   };
   using Ranges = std::vector<Range>;
 
-  // For times 0 … num_times - 1.
+  // Makes room for times 0 … num_times - 1.
   explicit PlacedBlocks(int32_t num_times);
 
   void Add(const Range& range);
-  // Those that are there at some time in [birth, death], by their begin; good until the next call. What it looks at is
-  // taken from `steps`.
+  // Returns the blocks that live at some time in [birth, death], by their begin; valid until the next call. Subtracts
+  // its steps from `steps`.
   const Ranges& AliveIn(int32_t birth, int32_t death, int64_t* steps);
 
-  // Where `bytes` fit lowest beside what is there at some time in [birth, death]. The ranges come by their begin.
+  // Returns the lowest place for `bytes` beside the blocks that live at some time in [birth, death]. The ranges are
+  // ordered by their begin.
   static int64_t LowestGap(const Ranges& ranges, int32_t birth, int32_t death, int64_t bytes);
   // Keeps the order by begin.
   static void Insert(const Range& range, Ranges* ranges);
 
  private:
   const size_t leaves_;
-  // A tree over the times: each range hangs at the largest subtrees that make up its time, so that the path from a
-  // leaf to the root meets it once if it is there at that time.
+  // A tree over the times: each range hangs at the largest subtrees that make up its time, so that the path from a leaf
+  // to the root meets it once if it is there at that time.
   std::vector<std::vector<int32_t>> tree_;
   std::vector<std::vector<int32_t>> born_;  // by time
   Ranges all_;

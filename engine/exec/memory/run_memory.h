@@ -17,16 +17,17 @@ namespace tensord {
 // run's thread; what it allocated goes with it, but for the results.
 class RunMemory {
  public:
-  // Refused where the backend has no memory. The plan and what the spans hold must outlive it.
+  // Refused if the backend has no memory. The plan and what the spans hold must outlive it.
   static absl::StatusOr<RunMemory> Allocate(const BufferPlan& plan, Backend* backend,
                                             absl::Span<const BufferPtr> arguments,
                                             absl::Span<const BufferPtr> constants,
                                             absl::Span<const BufferPtr> destinations = {});
 
   absl::Span<void* const> slots() const { return slots_; }
-  // By segment: null where it needs none; empty where none does.
+  // Scratch by segment: null if it needs none; empty if none does.
   absl::Span<void* const> scratch() const { return scratch_; }
-  // A buffer an output, of exactly its size. Outputs may share memory, with each other, with arguments and constants.
+  // Returns a buffer an output, of exactly its size. Outputs may share memory, with each other, with arguments and
+  // constants.
   std::vector<BufferPtr> Results() const;
 
  private:

@@ -12,8 +12,8 @@
 namespace tensord {
 namespace {
 
-// Elements are loaded, computed with, and stored. Functions get them by value, and tables are looked up in registers.
-// What kernels of other families do with them nobody here knows.
+// Tells whether elements are only loaded, computed with, and stored. Functions get them by value, and tables are looked
+// up in registers. Kernels of other families may use them in any way.
 bool IsArithmetic(const OpDef& op) {
   return (op.has(kElementwise) && op.op_class != OpClass::kExtension) || IsFused(op) || IsAffineDot(op) ||
          Is(op, CoreOp::kDotGeneral) || Is(op, CoreOp::kReduce);
@@ -33,7 +33,7 @@ bool OnlyMoves(const OpDef& op) {
 
 bool HoldsNumbers(const TensorType& type) { return kFloats.Contains(type.dtype) || kComplexes.Contains(type.dtype); }
 
-// By slot: whether nothing that reads it minds. `may_change` says so of outputs as far as being one is concerned.
+// Returns by slot whether all its readers tolerate changes. `may_change` tells the same of outputs as outputs.
 std::vector<bool> WithReaders(const ExecProgram& program, std::vector<bool> may_change) {
   const auto bars = [&](const ExecInstruction& reader, size_t i) {
     const TensorType& type = program.slot_types[At(reader.operands[i])];

@@ -22,15 +22,15 @@ struct ExecInstruction {
   Attributes attrs;
   absl::InlinedVector<Slot, 3> operands;
   absl::InlinedVector<Slot, 1> results;
-  // By operand: no later instruction reads the slot and it is no output. A slot that is an operand twice is used last
-  // at its last position only. False wherever nobody has looked (knows_last_uses).
+  // True for operands whose slot no later instruction reads and that is no output. A slot that is an operand twice is
+  // used last at its last position only. False if nobody has looked (knows_last_uses).
   absl::InlinedVector<bool, 3> last_use;
   std::string node;                   // name of the client's node that it computes
   std::string decides;                // the symbol of the size that the host decides for it; empty: none
   std::shared_ptr<const Graph> body;  // of a fused instruction
   const OpDef* written = nullptr;     // the op that the client gave that node; null: nobody has looked
 
-  // What refusals call it.
+  // Returns the op that refusals name.
   const OpDef& written_op() const { return written == nullptr ? *op : *written; }
 };
 
@@ -74,8 +74,8 @@ struct ExecProgram {
   int64_t size_bytes() const;
 };
 
-// The program of a typed graph, of what its outputs need. `guards` come from its inference; nodes that are constants
-// become slots. Last uses are not marked.
+// Returns the program of a typed graph, of what its outputs need. `guards` come from its inference; nodes that are
+// constants become slots. Last uses are not marked.
 ExecProgram LowerToProgram(const Graph& graph);
 
 // Instructions, slots and types as text, for Explain.

@@ -60,7 +60,7 @@ class Splitter {
     return stage;
   }
 
-  // The stage of an instruction; what its results and its operands have to be where is kept.
+  // Places an instruction in a stage, and records the stages that its results and operands need.
   int Place(const ExecInstruction& instruction) {
     int stage = 0;
     for (size_t i = 0; i < instruction.operands.size(); ++i) {

@@ -26,7 +26,7 @@ struct ProgramStage {
   std::vector<Slot> outputs;  // values that a later stage or the caller reads
 };
 
-// Whether the run decides a size of the program.
+// Tells whether the run decides a size of the program.
 bool HasRunTimeSizes(const ExecProgram& program);
 
 // Each instruction in the first stage in which its operands and sizes are known; a guard in the first in which its

@@ -1,4 +1,4 @@
-// What people are told of a segment, in profiles and by Explain.
+// The description of a segment for people, in profiles and in Explain.
 #ifndef TENSORD_ENGINE_EXEC_PROGRAM_SEGMENT_TEXT_H_
 #define TENSORD_ENGINE_EXEC_PROGRAM_SEGMENT_TEXT_H_
 
@@ -11,15 +11,15 @@
 
 namespace tensord {
 
-// "dot_general"; of a fused node its ops: "fused: add multiply tanh", and the number of those that are left where there
-// are very many.
+// Returns "dot_general"; for a fused node its ops, "fused: add multiply tanh", and the number of the rest if there are
+// very many.
 std::string KernelName(const ExecInstruction& instruction);
 
 // "(f32[2,3], f32[3]) -> f32[2]"; the types are those of the program's slots, with sizes or without.
 std::string TypesText(const ExecInstruction& instruction, absl::Span<const ConcreteType> slot_types);
 std::string TypesText(const ExecInstruction& instruction, absl::Span<const TensorType> slot_types);
 
-// The names of the client's nodes that it computes, each once: of a fused node those of its body.
+// Returns the names of the client's nodes that it computes, each once: of a fused node those of its body.
 std::vector<std::string> NodesOf(const ExecInstruction& instruction);
 
 }  // namespace tensord

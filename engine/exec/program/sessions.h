@@ -13,7 +13,7 @@
 
 namespace tensord {
 
-// Who carries an instruction out.
+// The executor of an instruction.
 enum class InstructionKind : uint8_t {
   kHost,      // the host decides something with a value that was computed before: the size of DynamicTruncate
   kSession,   // the device, in a session together with its neighbours
@@ -22,10 +22,10 @@ enum class InstructionKind : uint8_t {
 InstructionKind KindOf(const ExecInstruction& instruction);
 absl::string_view Name(InstructionKind kind);
 
-// The instructions that are run, in order, as indices into program.instructions: each is one segment, which is one
-// kernel. The others are views.
+// Returns the instructions that are run, in order, as indices into program.instructions: each is one segment, which is
+// one kernel. The others are views.
 std::vector<int32_t> SegmentsOf(absl::Span<const std::optional<OperandView>> views);
-// Those that are run whatever the sizes are, and those that sizes may make views.
+// Returns the instructions that are run whatever the sizes are, and those that some sizes make views.
 std::vector<int32_t> SegmentsOf(const ExecProgram& program);
 
 // Segments that run in one session of the backend: a half-open range of positions in a list of segments.

@@ -13,7 +13,7 @@ namespace {
 // A view that keeps a temporary alive for itself has at least this part of its bytes.
 constexpr int64_t kLeastKeptPart = 2;
 
-// Whether the axes of more than one element come in the same order: `result_axis[i]` is where operand axis i is.
+// Tells whether axes of more than one element come in the same order: `result_axis[i]` is the place of operand axis i.
 bool KeepsOrder(const Shape& operand, absl::Span<const int64_t> result_axis) {
   int64_t last = -1;
   for (size_t i = 0; i < operand.size(); ++i) {
@@ -101,7 +101,8 @@ std::vector<std::optional<OperandView>> FindViews(const ExecProgram& program,
                                                   absl::Span<const ConcreteType> slot_types) {
   const std::vector<int32_t> last_reads = LastReads(program);
   std::vector<std::optional<OperandView>> views(program.instructions.size());
-  // By slot: the instruction's result whose memory it is, and when the views of that are read last; -1: of a leaf.
+  // By slot: the instruction's result whose memory it shares; -1: a leaf. The last read of its views counts as the
+  // memory's.
   std::vector<Slot> root(slot_types.size(), -1);
   std::vector<int32_t> kept_until(slot_types.size(), kNeverRead);
   for (size_t i = 0; i < views.size() && !StopRequested(); ++i) {

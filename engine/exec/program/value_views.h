@@ -12,28 +12,28 @@
 
 namespace tensord {
 
-// Where the elements of an instruction's result lie in its first operand, in their order: nothing is to be computed.
+// The place of an instruction's result in its first operand, in order: nothing is to be computed.
 struct OperandView {
   int64_t offset_bytes = 0;
 };
 
-// Nothing where the instruction has to be run: a reshape in column-major order is a view, and so are a transpose and a
-// broadcast that only move, add or drop axes of size 1, and a slice that is one piece of the memory.
+// Returns the view, or nothing if the instruction has to be run. A reshape in column-major order is a view. So are a
+// transpose and a broadcast that only move, add or drop axes of size 1, and a slice that is one piece of the memory.
 std::optional<OperandView> ViewOf(const ExecInstruction& instruction, const ConcreteType& operand,
                                   const ConcreteType& result);
 
-// Whether ViewOf says so for all sizes.
+// Tells whether ViewOf returns a view for all sizes.
 bool IsAlwaysView(const ExecInstruction& instruction);
 
 inline constexpr int32_t kNeverRead = -1;
 inline constexpr int32_t kReadToTheEnd = std::numeric_limits<int32_t>::max();
 
-// By slot: the index of the instruction that reads it last, kNeverRead, or kReadToTheEnd for an output and, where
-// nobody has looked for last uses, for everything that is read at all.
+// Returns by slot the index of the last instruction that reads it, kNeverRead, or kReadToTheEnd. The latter is for
+// outputs and, if nobody has looked for last uses, for all slots that are read at all.
 std::vector<int32_t> LastReads(const ExecProgram& program);
 
-// By instruction: the view that its result is. As ViewOf says, but for small parts of a large temporary that would keep
-// it longer than its other readers do: those are copied. Asks StopRequested.
+// Returns by instruction the view that its result is. As ViewOf, except for small parts of a large temporary that they
+// would keep longer than its other readers do: those are copied. Asks StopRequested.
 std::vector<std::optional<OperandView>> FindViews(const ExecProgram& program,
                                                   absl::Span<const ConcreteType> slot_types);
 

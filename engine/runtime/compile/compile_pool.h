@@ -11,7 +11,7 @@
 namespace tensord {
 
 // Threads that compile, apart from those that run programs, in turns by tenant and with a bounded queue. Thread-safe.
-// The destructor finishes what is queued and joins.
+// The destructor finishes the queued work and joins.
 class CompilePool {
  public:
   using Stats = TurnPool::Stats;
@@ -22,19 +22,19 @@ class CompilePool {
     uint64_t id = 0;
   };
 
-  // `niceness` is that of its threads, beyond that of who makes the pool.
+  // `niceness` is that of its threads, beyond the niceness of the pool's maker.
   CompilePool(int threads, const Bounds& bounds, int niceness = 0)
       : pool_({.threads = threads, .bounds = bounds, .niceness = niceness}) {}
   CompilePool(int threads, int64_t max_queued, int niceness = 0)
       : CompilePool(threads, Bounds{.max_queued = max_queued}, niceness) {}
 
-  // For what comes from now on.
+  // Sets the bounds of later work.
   void SetBounds(const Bounds& bounds) { pool_.SetBounds(bounds); }
   Bounds bounds() const { return pool_.bounds(); }
 
-  // QUEUE_FULL, and nothing is kept, where the queue is full, or the tenant's part of it.
+  // Fails with QUEUE_FULL, and nothing is kept, where the queue is full, or the tenant's part of it.
   absl::StatusOr<Ticket> Submit(const std::string& tenant, TurnPool::Work work);
-  // Whether it waited still: then it is not done, and gone when this returns.
+  // Tells whether the work was still waiting: then it is not done, and gone when this returns.
   bool Drop(const Ticket& ticket) { return pool_.Drop(ticket.tenant, ticket.id); }
   // Submits to this pool, in turns of the tenant. The pool must outlive what it gives.
   QueuedWork::Submit SubmitFor(const std::string& tenant);

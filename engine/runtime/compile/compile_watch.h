@@ -26,7 +26,7 @@ inline constexpr absl::string_view kCompilePhaseNames[] = {
 
 inline constexpr size_t kNumCompilePhases = sizeof(kCompilePhaseNames) / sizeof(kCompilePhaseNames[0]);
 
-// Told what each phase of a compilation took, on the thread that compiles; thread-safe, and may be null. Kept by
+// Gets the time of each phase of a compilation, on the thread that compiles; thread-safe, and may be null. Kept by
 // programs that are compiled again for the sizes of arguments.
 using CompileWatch = std::function<void(CompilePhase phase, absl::Duration time)>;
 

@@ -21,7 +21,7 @@ BindingKey KeyOf(absl::Span<const ConcreteType> arguments) {
   return {.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
 }
 
-// What is known of times is small, and not counted.
+// Measured times are small, and not counted.
 BindingOptions Uncounted(BindingOptions options) {
   options.stats = nullptr;
   return options;
@@ -124,7 +124,7 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(absl::
 absl::StatusOr<CompiledProgramPtr> CompiledProgram::MakeForSizes(absl::Span<const ConcreteType> arguments) const {
   const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
   ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
-  // The graph of those sizes may have no such guard: what a size stands for may depend on which of them are 1.
+  // The graph of those sizes may lack such a guard: the meaning of a size may depend on which of them are 1.
   for (const ProgramGuard& guard : program_.guards) {
     if (DependsOnRun(guard.guard.lhs) || DependsOnRun(guard.guard.rhs)) continue;
     RETURN_IF_ERROR(WithNode(sizes.Check(guard.guard), guard.node, guard.op));
@@ -149,7 +149,7 @@ CompiledProgram::LeaveSized CompiledProgram::CompileForSizes(absl::Span<const Co
                                                              SizedDone done) const {
   BindingKey key = KeyOf(arguments);
   const auto time = std::make_shared<absl::Duration>();
-  // Those who asked may be gone by then, and so may the cache that this program is from.
+  // Those who asked may be gone by then, and so may the cache that holds this program.
   const auto make = [self = shared_from_this(), types = key.arguments, time] {
     const absl::Time start = SteadyNow();
     absl::StatusOr<CompiledProgramPtr> program = self->MakeForSizes(types);

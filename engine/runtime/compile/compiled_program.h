@@ -96,8 +96,8 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // Binds the program to these arguments, as Bind does, and returns the same for them. For a program that decides sizes
   // it returns the bytes of the arguments alone: the run asks for more.
   absl::StatusOr<int64_t> PeakBytes(absl::Span<const ConcreteType> arguments, const RunCheck& check = nullptr) const;
-  // Recent mean time of runs with these arguments, kept like a binding by sets of sizes. Zero if unknown: for the first
-  // run, for a run that decides sizes, and for arguments that are not known yet.
+  // Returns the recent mean time of runs with these arguments, kept like a binding by sets of sizes. Zero if unknown:
+  // for the first run, for a run that decides sizes, and for arguments that are not known yet.
   absl::Duration expected_time(absl::Span<const ConcreteType> arguments) const;
   // Records the time of a run. Ignores the first run of a set of sizes, which includes the binding.
   void NoteRunTime(absl::Span<const ConcreteType> arguments, absl::Duration time) const;

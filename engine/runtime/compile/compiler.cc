@@ -74,8 +74,8 @@ absl::Status PutIn(const ExpandedSizes& sizes, std::vector<ProgramGuard>* guards
   return absl::OkStatus();
 }
 
-// The ops of a graph by their nodes' names. What a node becomes, by expansion or by passes, keeps its name, so that
-// refusals that come later still speak of what the client wrote.
+// The ops of a graph by their nodes' names. Nodes made of a node, by expansion or by passes, keep its name, so that
+// later refusals still speak of the op that the client wrote.
 class WrittenOps {
  public:
   explicit WrittenOps(const Graph& graph) {
@@ -88,7 +88,7 @@ class WrittenOps {
   }
 
  private:
-  // Null for what is no node's, as what stands between the client's order and the program's.
+  // Returns null for an op of no node, such as one between the client's order and the program's.
   const OpDef* Find(const std::string& node) const {
     const auto it = ops_.find(node);
     return it == ops_.end() ? nullptr : it->second;
@@ -97,7 +97,7 @@ class WrittenOps {
   absl::flat_hash_map<std::string, const OpDef*> ops_;
 };
 
-// Whether some op would be made into something better if the sizes of the arguments were known.
+// Tells whether some op would be expanded better if the sizes of the arguments were known.
 bool IsPlannedBySize(const Graph& graph, const std::vector<bool>& live) {
   const auto follows_from_arguments = [&graph](ValueId value) {
     for (const Dim& dim : graph.type(value).shape) {
@@ -135,7 +135,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   std::vector<ProgramGuard> program_guards;
   const std::vector<bool> live = LiveNodes(graph);
   for (ShapeGuard& guard : guards) {
-    // What is not run decides nothing.
+    // A dead node decides nothing.
     if (!live[static_cast<size_t>(guard.node)] && (DependsOnRun(guard.lhs) || DependsOnRun(guard.rhs))) continue;
     const Node& node = graph.nodes()[static_cast<size_t>(guard.node)];
     program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
@@ -181,7 +181,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
                                         .contractions = std::move(contractions)};
   ASSIGN_OR_RETURN(CompiledProgramPtr compiled, CompiledProgram::Create(std::move(program), std::move(identity),
                                                                         backend, bindings, std::move(compile_sized)));
-  // What returned early on its way may look like a program.
+  // A pass that returned early may leave something like a program.
   RETURN_IF_ERROR(CheckStopped());
   clock.End(CompilePhase::kPrepare);
   clock.EndAll(whole);

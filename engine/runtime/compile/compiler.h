@@ -23,7 +23,7 @@ struct CompileSettings {
   std::string tenant;                       // whose program it is alone; empty: everybody's who knows its fingerprint
 };
 
-// What identifies a compiled program: the canonical bytes of the graph (engine/ir/canonical.h), the settings and the
+// The identity of a compiled program: the canonical bytes of the graph (engine/ir/canonical.h), the settings and the
 // compiler's version. The fingerprint is its SHA-256, and the bytes confirm equality.
 struct ProgramKey {
   Fingerprint fingerprint;

@@ -64,10 +64,10 @@ std::string TrafficText(const Traffic& traffic) {
   return absl::StrCat(BytesText(traffic.moved()), ": ", traffic.read, " read, ", traffic.written, " written");
 }
 
-// Where a value lies: "argument 0", "temporary at 64".
+// Returns the place of a value: "argument 0", "temporary at 64".
 std::string HomeText(const BufferPlan& plan, Slot slot) { return ToString(plan.homes[At(slot)]); }
 
-// The client's node that gives the result.
+// Returns the client's node that gives the result.
 const std::string& ResultName(const ExecInstruction& instruction, size_t result) {
   if (instruction.body == nullptr) return instruction.node;
   const Graph& body = *instruction.body;
@@ -187,7 +187,7 @@ class Explanation {
         ": ", bound != nullptr ? ToString(bound->slot_types()[At(slot)]) : ToString(program_.slot_types[At(slot)]));
   }
 
-  // Where the result of an instruction lies.
+  // Returns the place of an instruction's result.
   std::string ResultHome(const ExecInstruction& instruction, Slot result, bool is_segment) const {
     if (compiled_.static_binding() == nullptr) {
       return is_segment ? "" : absl::StrCat("view of %", instruction.operands[0]);

@@ -8,7 +8,7 @@
 
 namespace tensord {
 
-// How long something took lately: a mean in which each measurement counts an eighth, and the first one alone.
+// The recent duration of something: a mean in which each measurement counts an eighth, and the first one alone.
 // Thread-safe; of two measurements that come at once one may be lost.
 class MeanTime {
  public:
@@ -17,7 +17,7 @@ class MeanTime {
     const int64_t mean = mean_ns_.load(std::memory_order_relaxed);
     mean_ns_.store(mean == 0 ? measured : mean + (measured - mean) / 8, std::memory_order_relaxed);
   }
-  // Something was not done because of this mean, so that nothing is measured: it falls by a 64th.
+  // Lowers the mean by a 64th: something was not done because of it, so that nothing is measured.
   void Doubt() {
     const int64_t mean = mean_ns_.load(std::memory_order_relaxed);
     mean_ns_.store(mean - mean / 64, std::memory_order_relaxed);

@@ -13,12 +13,12 @@
 
 namespace tensord {
 
-// The names of a graph's inputs and nodes, in order. Names are no part of a program's key, so one program serves graphs
-// that call their nodes otherwise.
+// Returns the names of a graph's inputs and nodes, in order. Names are no part of a program's key, so one program
+// serves graphs that call their nodes otherwise.
 std::vector<std::string> NamesOf(const Graph& graph);
 
-// What the names that a program was compiled with are in the graph that a client sent for it: what a client reads
-// speaks of its own nodes. A value; made of nothing it renames nothing.
+// Maps the names that a program was compiled with to those of the graph that a client sent for it, so that the client
+// reads of its own nodes. A value; an empty one renames nothing.
 class Renaming {
  public:
   Renaming() = default;
@@ -28,7 +28,7 @@ class Renaming {
   Renaming(absl::Span<const std::string> program_names, absl::Span<const std::string> graph_names);
 
   bool empty() const { return names_.empty(); }
-  // The name itself where the graph has no other for it.
+  // Returns the name itself where the graph has no other for it.
   const std::string& Of(const std::string& name) const;
   // A refusal that names a node of the program names the graph's.
   absl::Status Of(absl::Status status) const;

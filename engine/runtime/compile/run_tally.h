@@ -11,7 +11,7 @@
 
 namespace tensord {
 
-// What operators are told of a program's runs, with those of the programs for its sizes. Thread-safe.
+// Operators' figures of a program's runs, together with those of the programs for its sizes. Thread-safe.
 class RunTally {
  public:
   void Begun() { count_.fetch_add(1, std::memory_order_relaxed); }
@@ -22,9 +22,9 @@ class RunTally {
   }
 
   int64_t count() const { return count_.load(std::memory_order_relaxed); }
-  // Of the latest runs.
+  // Returns the mean time of the latest runs.
   absl::Duration mean_time() const { return mean_.mean(); }
-  // Of the last run; empty before the first.
+  // Returns the tenant of the last run; empty before the first.
   std::string tenant() const {
     MutexLock lock(&mutex_);
     return tenant_;

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxInstructions = 16;
 constexpr size_t kMaxSlots = 4 * kMaxInstructions;
 constexpr int32_t kMaxBodyValues = 128;  // of all fused instructions
-// Of a product. Dense ones of 4 bytes an element and more have no more on so few bytes.
+// The most multiplications of a product. Dense products of 4 bytes an element and more have no more on so few bytes.
 constexpr double kMaxMultiplications = 160e3;
 
 // Adds up the bytes of values, as long as they are few.
@@ -30,7 +30,7 @@ class TinyBytes {
     return bytes_ <= kMostTinyBytes;
   }
 
-  // All that the body computes but its results, which are slots, too.
+  // Adds all values that the body computes except its results, which are slots, too.
   bool AddBody(const Graph& body) {
     std::vector<bool> is_counted(static_cast<size_t>(body.num_values()), true);
     for (const GraphOutput& output : body.outputs()) is_counted[static_cast<size_t>(output.value.index)] = false;

@@ -8,15 +8,17 @@
 
 namespace tensord {
 
-// A run is tiny where it takes some microseconds: a few core ops on some kilobytes, on a device that computes on its
-// caller. What is fused, or reads windows, counts as what it stands for: values that are in no memory take time too.
+// A run is tiny if it takes some microseconds: a few core ops on some kilobytes, on a device that computes on its
+// caller. Ops that are fused, or read windows, count as the ops that they stand for: values that are in no memory take
+// time too.
 
 // More than arguments of a tiny run can have together.
 inline constexpr int64_t kMostTinyBytes = 32 << 10;
 
-// Whether a run of the program may be tiny, if its sizes are small.
+// Tells whether a run of the program may be tiny, given small sizes.
 bool MayBeTiny(const ExecProgram& program);
-// Whether a run with these sizes is, of a program that may be. Takes time in proportion to what may be tiny.
+// Tells whether a run with these sizes is tiny, of a program that may be. Takes time in proportion to the bound of tiny
+// runs.
 bool IsTiny(const ExecProgram& program, const SizeBinding& sizes);
 
 }  // namespace tensord

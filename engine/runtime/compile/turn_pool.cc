@@ -136,7 +136,7 @@ void TurnPool::EndLocked(Accounts::value_type* entry, Clock::duration used) {
   ForgetIdleLocked();
 }
 
-// Who has nothing here and owes nothing begins anew the next time. When all is quiet debts are forgiven.
+// A tenant with nothing here and no debt begins anew the next time. When all is quiet, debts are forgiven.
 void TurnPool::ForgetIdleLocked() {
   if (stats_.queued == 0 && stats_.running == 0) {
     accounts_.clear();

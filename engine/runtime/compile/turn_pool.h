@@ -16,13 +16,13 @@
 
 namespace tensord {
 
-// Threads that work for tenants in turns: next comes the tenant that has used the least of their time (start-time fair
-// queueing), with the oldest of its work, which is one turn. However long turns take, no tenant waits for all of
-// another's: one for whom no thread works comes first, and gets a thread that is started for it where all are busy, up
-// to `spare_threads` of them. So tenants that all work for long may keep more than `threads` busy, one alone may not.
+// Threads that work for tenants in turns. The tenant that has used the least of their time comes next (start-time fair
+// queueing), with the oldest of its work: one turn. However long turns take, no tenant waits for all of another's work.
+// A tenant for whom no thread works comes first; if all threads are busy, one is started for it, up to `spare_threads`
+// of them. So tenants that all work for long may keep more than `threads` busy; one alone may not.
 //
 // The queue is bounded. Thread-safe; work may submit more, also while the pool is destroyed. The destructor finishes
-// what is queued and joins.
+// the queued work and joins.
 class TurnPool {
  public:
   using Work = std::function<void()>;
@@ -43,7 +43,7 @@ class TurnPool {
     std::chrono::steady_clock::duration busy{0};         // of all threads
     std::chrono::steady_clock::duration oldest_wait{0};  // of what is queued
   };
-  // What became of work that was submitted.
+  // The fate of submitted work.
   struct Place {
     enum class Answer : uint8_t { kTaken, kQueueFull, kTenantFull };
     Answer answer = Answer::kTaken;
@@ -57,15 +57,15 @@ class TurnPool {
   TurnPool(const TurnPool&) = delete;
   TurnPool& operator=(const TurnPool&) = delete;
 
-  // Where it is not taken, nothing of it is kept.
+  // Submits work; work that is not taken is destroyed.
   Place Submit(const std::string& tenant, Work work);
-  // Whether it waited still: then it is not done, and gone when this returns.
+  // Tells whether the work was still waiting: then it is not done, and gone when this returns.
   bool Drop(const std::string& tenant, uint64_t id);
 
-  // Whether the caller is work of it.
+  // Tells whether the caller is work of this pool.
   bool IsCaller() const;
 
-  // For what comes from now on.
+  // Sets the bounds of later work.
   void SetBounds(const Bounds& bounds);
   Bounds bounds() const;
   Stats stats() const;
@@ -93,7 +93,7 @@ class TurnPool {
 
   void Loop();
   void StartThreadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes it out of those that wait while what decides its place changes, and puts it back where it may go.
+  // Takes an account out of the waiting ones while its place changes, and puts it back in its new place.
   void UnlinkLocked(Accounts::value_type* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { waiting_.erase(entry); }
   void LinkLocked(Accounts::value_type* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Work TakeLocked(Accounts::value_type* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

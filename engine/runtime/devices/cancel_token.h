@@ -24,8 +24,8 @@ class CancelToken {
   }
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
-  // `told` is called by Cancel. Who begins to listen to a token that is cancelled already is not told, and sees it by
-  // cancelled() from then on. Once Forget has returned `told` is not called and not running.
+  // Calls `told` from Cancel. A listener to a token that is cancelled already is not called, and sees it by cancelled()
+  // from then on. Once Forget has returned, `told` is not called and not running.
   Listener Listen(std::function<void()> told) const {
     MutexLock lock(&mutex_);
     listeners_.emplace_back(++last_, std::move(told));

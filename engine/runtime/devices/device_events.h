@@ -25,7 +25,7 @@ inline constexpr absl::string_view kDeviceFaultNames[] = {
 
 inline constexpr size_t kNumDeviceFaults = sizeof(kDeviceFaultNames) / sizeof(kDeviceFaultNames[0]);
 
-// What the runs of a device did and how they failed, counted; a run costs it one addition. Thread-safe.
+// Counts of a device's runs and of their failures; a run costs it one addition. Thread-safe.
 class DeviceEvents {
  public:
   struct Counts {
@@ -34,8 +34,8 @@ class DeviceEvents {
     bool is_up = true;
   };
 
-  // A run ended so, having run that many segments where it succeeded. What the request or its client is to blame for is
-  // no fault. A device that lost data is down until a run succeeds again.
+  // Counts a run that ended with `status`, after that many segments if it succeeded. Faults of the request or its
+  // client do not count. A device that lost data is down until a run succeeds again.
   void RunEnded(const absl::Status& status, int64_t segments);
   Counts counts() const;
 

@@ -41,7 +41,7 @@ absl::Duration ExpectedTime(const RunRequest& request) {
 
 void Doubt(const RunRequest& request) { request.program->DoubtRunTime(TypesOf(request)); }
 
-// What it takes beside what is resident.
+// Returns the bytes that a run takes beside resident tensors.
 int64_t BytesBeside(const RunRequest& request, int64_t peak_bytes) {
   return std::max<int64_t>(0, peak_bytes - request.resident_bytes);
 }
@@ -107,7 +107,7 @@ void DeviceExecutor::SetBounds(const Bounds& bounds) {
     if (bounds.ageing != bounds_.ageing) queue_.SetAgeing(bounds.ageing, SteadyNow());
     bounds_ = bounds;
   }
-  // What waits may fit now, or fit no more.
+  // Waiting runs may fit now, or fit no more.
   wake_.SignalAll();
 }
 
@@ -131,7 +131,7 @@ absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Ti
   for (const auto& [id, ends] : ends_) rests.push_back(std::max(absl::ZeroDuration(), ends - now));
   rests.resize(static_cast<size_t>(options_.workers));  // others are free, or nobody knows how long they take
   const absl::Duration wait = queue_.LeastWait(claim, now, std::move(rests));
-  // What has nothing before it always gets its chance, and shows how long it takes now.
+  // A run with nothing before it always gets its chance, and shows the current time of a run.
   if (wait <= absl::ZeroDuration()) return absl::OkStatus();
   if (wait > bounds_.max_wait) {
     return RefuseLimit(Refusal::kQueueFull, "scheduling.max_wait_ms", absl::ToInt64Milliseconds(bounds_.max_wait),
@@ -218,7 +218,7 @@ absl::Status DeviceExecutor::Enqueue(uint64_t id, QueuedRun run) {
   MutexLock lock(&mutex_);
   run.since = SteadyNow();
   RETURN_IF_ERROR(CheckRoomLocked(run.request, run.since));
-  // Who cancels from now on finds the run in the queue.
+  // A later cancel finds the run in the queue.
   if (run.request.cancel != nullptr && run.request.cancel->cancelled()) return CheckWanted(run.request);
   queue_.Push(id, std::move(run));
   if (queue_.first_deadline() < watched_) leave_.Signal();
@@ -287,7 +287,7 @@ bool DeviceExecutor::FitsLocked(int64_t bytes) const {
   return !IsBoundedLocked() || bytes <= bounds_.memory_bytes - resident_bytes_ - stats_.promised_bytes;
 }
 
-// Those that went on before need what becomes free more than one that would begin.
+// Runs that wait to go on need the freed memory more than one that would begin.
 bool DeviceExecutor::MayStartLocked(const QueuedRun& run) const {
   return growing_ == 0 && FitsLocked(run.bytes.value_or(0));
 }
@@ -305,7 +305,7 @@ std::optional<QueuedRun> DeviceExecutor::TakeNext() {
       if (run.expected > absl::ZeroDuration()) ends_.emplace(run.id, SteadyNow() + run.expected);
       return run;
     }
-    // Resident tensors may have come since it was let in; those that rank after it are not to wait for them to go.
+    // Resident tensors may have come since it was let in; runs that rank after it are not to wait for them to go.
     absl::Status refusal = next == nullptr ? absl::OkStatus() : CheckMemoryLocked(next->bytes.value_or(0));
     if (!refusal.ok()) {
       QueuedRun run = *queue_.Remove(next->id);
@@ -344,7 +344,7 @@ absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
 absl::Status DeviceExecutor::PromiseMore(QueuedRun* run, int64_t peak_bytes) {
   const int64_t bytes = BytesBeside(run->request, peak_bytes);
   MutexLock lock(&mutex_);
-  // Nothing is counted of what began without a bound.
+  // A run that began without a bound is not counted.
   if (!run->bytes.has_value() || !IsBoundedLocked() || bytes <= run->promised) return absl::OkStatus();
   const int64_t more = bytes - run->promised;
   absl::Status status;

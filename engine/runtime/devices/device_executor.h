@@ -22,14 +22,14 @@
 
 namespace tensord {
 
-// Runs programs on one device: a bounded RunQueue and worker threads, one run at a time each. Says at once of a run
-// that it cannot take it, that it can never hold it in memory, or that its deadline is over before its turn comes; a
-// run that is cancelled or expires while it waits is answered then, by a thread that watches. A run starts when its
-// memory fits beside that of those that run; none that ranks after it starts meanwhile, but for the moment in which a
-// worker binds its sizes.
+// Runs programs on one device: a bounded RunQueue and worker threads, one run at a time each. Refuses a run at once if
+// there is no place, if it can never fit into memory, or if its deadline ends before its turn. A waiting run that is
+// cancelled or expires is answered at that time, by a thread that watches. A run starts when its memory fits beside
+// that of the running ones. Meanwhile no run that ranks after it starts, but for the moment in which a worker binds its
+// sizes.
 //
-// Thread-safe. The backend must outlive it; the destructor refuses what is queued with SERVER_DRAINING, lets started
-// runs finish, and joins.
+// Thread-safe. The backend must outlive it; the destructor refuses queued runs with SERVER_DRAINING, lets started runs
+// finish, and joins.
 class DeviceExecutor {
  public:
   struct Options {
@@ -41,7 +41,7 @@ class DeviceExecutor {
     int64_t memory_bytes = 0;                            // of all runs at once and what is resident; 0: not bounded
     int niceness = 0;                                    // of workers, beyond that of who makes the executor
   };
-  // Those of the options that may change while it runs.
+  // The options that may change while it runs.
   struct Bounds {
     int64_t max_queued = 1024;
     int64_t max_queued_per_tenant = std::numeric_limits<int64_t>::max();
@@ -68,50 +68,51 @@ class DeviceExecutor {
   DeviceExecutor(const DeviceExecutor&) = delete;
   DeviceExecutor& operator=(const DeviceExecutor&) = delete;
 
-  // Refuses what is queued and what comes, and waits for what runs. What is told of the memory of its device may come
-  // later. Of the owner alone.
+  // Refuses queued and new runs, and waits for started ones. News of its device's memory may still come later. For the
+  // owner alone.
   void Stop();
 
   const std::string& device() const { return device_; }
-  // For runs of the device's programs, here or where they were received.
+  // Returns the events of runs of the device's programs, here or on the threads that received them.
   DeviceEvents* events() { return &events_; }
   Backend* backend() const { return backend_; }
-  // Whether runs take processors that calls need too.
+  // Tells whether runs take processors that calls need too.
   bool computes_here() const { return computes_here_; }
   int workers() const { return static_cast<int>(threads_.size()); }
 
-  // After OK `done` is called once. Refused, and `done` is not called: CANCELLED, DEADLINE_EXCEEDED; QUEUE_FULL where
-  // the queue or the tenant's part of it is, or the wait is too long; DEADLINE_UNREACHABLE; OUT_OF_MEMORY.
+  // Submits a run. After OK `done` is called once. Refused, and `done` is not called: CANCELLED, DEADLINE_EXCEEDED;
+  // QUEUE_FULL if the queue or the tenant's part of it is, or the wait is too long; DEADLINE_UNREACHABLE;
+  // OUT_OF_MEMORY.
   absl::Status Submit(RunRequest request);
-  // What Submit would refuse now of a run whose arguments are not there yet.
+  // Returns the refusal that Submit would give now to a run whose arguments are not there yet.
   absl::Status CheckRoom(const RunRequest& request);
-  // When one of these two last refused a run because of those that wait.
+  // Returns the time at which one of these two last refused a run because of the waiting ones.
   absl::Time last_full() const { return absl::FromUnixNanos(last_full_ns_.load(std::memory_order_relaxed)); }
-  // For what comes from now on; what waits keeps its place, unless it can never have the memory that it needs. Runs
-  // that go on keep what they were promised, and nothing is counted of those that began without a bound.
+  // Sets the bounds of later runs. A waiting run keeps its place, unless it can never have the memory that it needs.
+  // Started runs keep their promised memory; those that began without a bound are not counted.
   void SetBounds(const Bounds& bounds);
   Bounds bounds() const;
-  // So many bytes more, or less, are taken by what stays on the device beside runs. A run that has no room beside them
-  // even alone is refused, also where it waits already.
+  // Adds to the bytes, or with a negative number takes from them, that stay on the device beside runs. A run, also a
+  // waiting one, is refused if even alone it has no room beside them.
   void AddResident(int64_t more);
   Stats stats() const;
-  // Of what runs of one tenant may wait.
+  // Returns each tenant's share of the waiting runs.
   Shares TenantShares() const;
 
  private:
   void WorkLoop(size_t worker);
   void WatchLoop();
   absl::Status CheckRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether what waits leaves it a place, soon enough.
+  // Checks that the waiting runs leave it a place, soon enough.
   absl::Status CheckPlaceLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // QUEUE_FULL of the whole queue, or of the tenant's part of it.
   absl::Status RefusePlaceLocked(bool of_tenant, int64_t most, int64_t actual) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckWaitLocked(const RunRequest& request, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // OUT_OF_MEMORY, counted, for what has no room beside what is resident.
+  // Fails with OUT_OF_MEMORY, counted, for a run without room beside resident tensors.
   absl::Status CheckMemoryLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Enqueue(uint64_t id, QueuedRun run);
   void Cancelled(uint64_t id);
-  // Out of the queue, for the watching thread to answer.
+  // Takes expired runs out of the queue, for the watching thread to answer.
   void ExpireLocked(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveLocked(QueuedRun run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(QueuedRun run, absl::Status status) const;
@@ -119,19 +120,19 @@ class DeviceExecutor {
   bool IsBoundedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bounds_.memory_bytes > 0; }
   bool FitsLocked(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayStartLocked(const QueuedRun& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The next run, counted as running; waits for one. Nothing when the executor stops.
+  // Takes the next run, counted as running; waits for one. Nothing when the executor stops.
   std::optional<QueuedRun> TakeNext();
-  // Binds a run's sizes to learn what memory it takes, and promises that. False: it waits again, since that does not
-  // fit now.
+  // Binds a run's sizes to learn the memory that it takes, and promises that memory. False: the memory does not fit
+  // now, and the run waits again.
   absl::StatusOr<bool> PromiseBound(QueuedRun* run);
-  // Promises more to a run that goes on; waits for those that run beside it to end, unless all of them wait for that.
+  // Promises more to a run that goes on; waits for runs beside it to end, unless all of them wait for the same.
   absl::Status PromiseMore(QueuedRun* run, int64_t peak_bytes);
   absl::StatusOr<RunOutcome> Execute(QueuedRun* run, absl::Time start);
   void Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used);
   void ChargeAnswer(const QueuedRun& run, size_t worker, absl::Duration used);
   bool StartsInVain(const QueuedRun& run, absl::Time now) const;
 
-  // What was said last where no place was free.
+  // The last refusal for want of a free place.
   struct FullQueue {
     bool of_tenant = false;
     int64_t most = 0;

@@ -18,9 +18,10 @@ class ExecutorPool {
  public:
   void Add(std::unique_ptr<DeviceExecutor> executor) { executors_.push_back(std::move(executor)); }
 
-  // "cpu:0", or "cpu" for the first device of a kind, or empty for the default. DEVICE_UNKNOWN names those that exist.
+  // Finds "cpu:0", or "cpu" for the first device of a kind, or empty for the default. DEVICE_UNKNOWN names those that
+  // exist.
   absl::StatusOr<DeviceExecutor*> Find(absl::string_view device) const;
-  // Whether one of them has since then refused a run because of those that wait.
+  // Tells whether one of them has refused a run since `time` because of the waiting ones.
   bool WasFullSince(absl::Time time) const;
   const std::vector<std::unique_ptr<DeviceExecutor>>& all() const { return executors_; }
 

@@ -88,7 +88,7 @@ void FairClass::Charge(const QueuedRun& run, absl::Duration used) {
   if (waits) waiting_.insert(&account);
 }
 
-// Who has nothing here and owes nothing begins anew the next time. When all is quiet debts are forgiven.
+// A tenant with nothing here and no debt begins anew the next time. When all is quiet, debts are forgiven.
 void FairClass::ForgetIdle() {
   if (size_ == 0 && running_ == 0) {
     accounts_.clear();
@@ -134,10 +134,10 @@ absl::Time FairClass::AddShares(const std::string& tenant, absl::Time due, WorkA
   const auto found = accounts_.find(tenant);
   if (found == accounts_.end() || found->second.runs.empty()) return absl::InfiniteFuture();
   const Account& account = found->second;
-  // What the tenant will have used at the least when that run's turn comes.
+  // The least that the tenant will have used when that run's turn comes.
   const absl::Duration used = account.used - account.guessed + OwnWork(account, due);
   for (const Account* other : waiting_) {
-    // What goes on for longer than was guessed is not in what its tenant used.
+    // A run that goes on for longer than guessed is not in its tenant's use.
     if (other == &account || other->guessed > absl::ZeroDuration() || other->used >= used) continue;
     const absl::Duration share = std::min(other->work, used - other->used);
     ahead->AddWork(share);

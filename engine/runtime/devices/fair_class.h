@@ -16,31 +16,31 @@ namespace tensord {
 
 // The runs of one priority class, shared out fairly between tenants by the device time that they use (start-time fair
 // queueing): the tenant that has had the least goes next, with the run that is due first. A tenant that had nothing to
-// do begins where the others are: it saved nothing up, and owes what it used beyond its share. Runs are told apart by
+// do begins at the place of the others: it saved nothing up, and owes any use beyond its share. Runs are told apart by
 // their ids. Thread-compatible. Runs must outlive their stay; they are read, never changed.
 class FairClass {
  public:
   void Push(const QueuedRun* run);
-  // Before its time to rise becomes another one.
+  // Moves a run before its time to rise changes.
   void MoveRise(const QueuedRun* run, absl::Time to);
   void Remove(const QueuedRun* run);
-  // Null where none waits.
+  // Returns null if none waits.
   const QueuedRun* Next() const;
-  // Removes a run that starts, and charges its tenant what the run says. End puts that right.
+  // Removes a run that starts, and charges its tenant the run's expected time. End puts that right.
   void Start(const QueuedRun* run);
   void End(const QueuedRun& run, absl::Duration used);
   // Its tenant used that much beside, after its end.
   void Charge(const QueuedRun& run, absl::Duration used);
 
   int64_t size() const { return size_; }
-  // The device time that is expected of all that wait.
+  // Returns the expected device time of all waiting runs.
   absl::Duration work() const { return work_; }
   // Adds all that wait.
   void AddAll(WorkAhead* ahead) const;
   // Adds the tenant's own that are due no later than then.
   void AddOwn(const std::string& tenant, absl::Time due, WorkAhead* ahead) const;
-  // Adds what certainly starts of other tenants' before a run of that one that is due then, if none of its own leaves
-  // the class without having started here. Gives the time when the first of them rises.
+  // Adds the runs of other tenants that certainly start before a run of `tenant` due at `due`, if none of the tenant's
+  // own leaves the class without having started here. Returns the time when the first of them rises.
   absl::Time AddShares(const std::string& tenant, absl::Time due, WorkAhead* ahead) const;
 
  private:

@@ -21,7 +21,7 @@ inline int PriorityClassOf(int32_t priority) {
   return std::clamp(priority, -kMostPriority, kMostPriority) + kMostPriority;
 }
 
-// A run that waits for a worker, or was taken by one. What the queue writes is not for others to change.
+// A run that waits for a worker, or was taken by one. Only the queue changes the fields that it writes.
 struct QueuedRun {
   RunRequest request;
   absl::Time since;

@@ -24,7 +24,7 @@ absl::Status CheckWanted(const RunRequest& request) {
 
 namespace {
 
-// As large as a plan makes the memory of a result, which may hold temporaries before.
+// Returns true for a result of the size that a plan gives its memory, which may hold temporaries before.
 bool IsMostOfItsMemory(const Buffer& result) {
   return result.memory().size_bytes() <= result.size_bytes() + result.size_bytes() / 8 + kBufferAlignment;
 }

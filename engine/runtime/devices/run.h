@@ -46,27 +46,28 @@ struct RunOutcome {
 struct RunRequest {
   CompiledProgramPtr program;
   std::vector<HostTensor> arguments;
-  // By output, none overlapping another or an argument; those beyond have none. A result whose bytes are not there is
-  // to be copied: it is an argument or another output, or its device, its size or its kernel do not allow it.
+  // Memory by output, none overlapping another or an argument; outputs beyond the list have none. A result whose bytes
+  // are not there is to be copied: it is an argument or another output, or its device, its size or its kernel does not
+  // allow it.
   std::vector<HostSpace> destinations;
   absl::Time deadline = absl::InfiniteFuture();  // as SteadyNow counts
   std::shared_ptr<const CancelToken> cancel;     // may be null
   bool profile = false;
   SegmentTimes* segment_times = nullptr;  // to which the times of some runs are added; may be null
   DeviceEvents* events = nullptr;         // that count the run; may be null
-  // Whose programs do not run, those that waited for the device meanwhile neither; may be null.
+  // The programs that do not run, not even if they waited for the device before; may be null.
   const Quarantine* quarantine = nullptr;
   std::string tenant;                 // who shares the device with others
   int32_t priority = 0;               // higher runs first; engine/runtime/devices/queued_run.h
   std::shared_ptr<RunStart> started;  // told when the run begins; may be null
-  // Of the memory that it takes what counts as the device's resident tensors already: arguments, results that stay.
+  // The bytes of its memory that already count as the device's resident tensors: arguments, results that stay.
   int64_t resident_bytes = 0;
   // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
   // first).
   std::function<void(absl::StatusOr<RunOutcome>)> done;
 };
 
-// CANCELLED or DEADLINE_EXCEEDED where nobody waits for the run any more.
+// Fails with CANCELLED or DEADLINE_EXCEEDED if nobody waits for the run any more.
 absl::Status CheckWanted(const RunRequest& request);
 
 // Runs on the calling thread: binds, imports, runs, exports. Refuses a request that is cancelled or too late before it

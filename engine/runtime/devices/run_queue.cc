@@ -6,8 +6,8 @@
 namespace tensord {
 namespace {
 
-// A run counts as due after this time at the latest; else those of one tenant that have time would wait as long as
-// hasty ones keep coming.
+// A run counts as due after this time at the latest; else a tenant's patient runs would wait as long as hasty ones keep
+// coming.
 constexpr absl::Duration kMostPatience = absl::Minutes(1);
 
 absl::Time DueOf(absl::Time deadline, absl::Time since) { return std::min(deadline, since + kMostPatience); }
@@ -160,7 +160,7 @@ absl::Duration RunQueue::LeastWait(const Claim& claim, absl::Time now, std::vect
   std::sort(rests.begin(), rests.end());
   const int level = PriorityClassOf(claim.priority);
   const absl::Time due = DueOf(claim.deadline, now);
-  // What starts before it if it starts in that class. What waits now rises no later than it.
+  // Returns the work that starts before it if it starts in that class. Waiting runs rise no later than it.
   const auto ahead_in = [&](int reached) {
     WorkAhead ahead(rests.size());
     for (int in = level; in < kNumPriorityClasses; ++in) {
@@ -175,7 +175,7 @@ absl::Duration RunQueue::LeastWait(const Claim& claim, absl::Time now, std::vect
   if (shared.IsNone()) return absl::ZeroDuration();
   absl::Duration least = shared.LeastWait(rests);
   if (level + 1 == kNumPriorityClasses) return least;
-  // Of the tenant's own what rises is charged there, and others' share here is the smaller for it.
+  // The tenant's own rising runs are charged there, which makes the others' share here the smaller.
   least = std::min(least, std::max(rises - now, at_once.LeastWait(rests)));
   for (int reached = level + 1; reached < kNumPriorityClasses; ++reached) {
     const absl::Duration risen = options_.ageing * (reached - level);

@@ -94,7 +94,7 @@ class RunQueue {
   std::set<At> deadlines_;
   std::set<At> rising_;  // all but those of the highest class
   absl::flat_hash_map<std::string, int64_t> of_tenant_;
-  // Of the tenants that have runs waiting, by class.
+  // The last starts of tenants with waiting runs, by class.
   absl::flat_hash_map<std::string, std::array<absl::Time, kNumPriorityClasses>> starts_;
   absl::Time now_ = absl::InfinitePast();  // of the last Next
   int64_t argument_bytes_ = 0;

@@ -6,14 +6,14 @@
 
 namespace tensord {
 
-// Whether a run has begun, and when. Thread-safe.
+// The start of a run, if it has begun, and its time. Thread-safe.
 class RunStart {
  public:
   using Clock = std::chrono::steady_clock;
 
   void Mark(Clock::time_point now) { nanoseconds_.store(now.time_since_epoch().count(), std::memory_order_release); }
   bool has_begun() const { return nanoseconds_.load(std::memory_order_acquire) != 0; }
-  // The clock's beginning where it has not begun.
+  // Returns the clock's beginning where it has not begun.
   Clock::time_point time() const {
     return Clock::time_point(Clock::duration(nanoseconds_.load(std::memory_order_acquire)));
   }

@@ -16,7 +16,7 @@
 
 namespace tensord {
 
-// How long segments take, by device and operation: of one run in kEvery, so that the clock is no cost to speak of.
+// Times of segments, by device and operation: of one run in kEvery, so that the clock is no cost to speak of.
 // Thread-safe.
 class SegmentTimes {
  public:
@@ -25,7 +25,7 @@ class SegmentTimes {
   // Operations that are told apart; all others are one.
   static constexpr size_t kMaxOps = 100;
   static constexpr char kOtherOps[] = "other";
-  // Of 1 µs, 4 µs, … 16.8 s, and one for what takes longer.
+  // Bounds of 1 µs, 4 µs, … 16.8 s, and one for longer segments.
   static constexpr int64_t kFirstBoundUs = 1;
   static constexpr int64_t kBoundFactor = 4;
   static constexpr size_t kNumBounds = 13;
@@ -41,7 +41,7 @@ class SegmentTimes {
   };
   using Key = std::pair<std::string, std::string>;  // device, operation
 
-  // Whether the run that begins now is to be timed.
+  // Tells whether the run that begins now is to be timed.
   bool TimesThisRun() { return runs_.fetch_add(1, std::memory_order_relaxed) % kEvery == 0; }
   void Add(absl::string_view device, const RunTimes& times);
   std::map<Key, Series> Read() const;

@@ -12,7 +12,7 @@ bool WorkAhead::AddPiece(absl::Duration piece) {
   return true;
 }
 
-// By T a worker whose rest is r did at most T - r of the work. One of those that are free by then takes the run; each
+// By time T a worker whose rest is r did at most T - r of the work. One of the workers free by then takes the run; each
 // of the others may still have a piece before it.
 absl::Duration WorkAhead::LeastWait(absl::Span<const absl::Duration> rests) const {
   absl::Duration work = work_, wait;

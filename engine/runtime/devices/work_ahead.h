@@ -9,13 +9,13 @@
 
 namespace tensord {
 
-// The work that starts before a run does, of which a part may still go on then: one piece on each other worker.
+// The work that starts before a run does. A part of it may still go on then: one piece on each other worker.
 class WorkAhead {
  public:
   explicit WorkAhead(size_t workers) : kept_(workers - 1) {}
 
   void AddWork(absl::Duration work) { work_ += work; }
-  // What one run can be of that at the most. False: it does not matter, nor would a smaller one.
+  // Adds the longest piece that one run can be of it. False: it does not matter, nor would a smaller one.
   bool AddPiece(absl::Duration piece);
 
   bool IsNone() const { return work_ <= absl::ZeroDuration(); }

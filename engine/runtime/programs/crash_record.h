@@ -12,8 +12,8 @@
 
 namespace tensord {
 
-// That a program was at work when a server died by a signal. On disk it is as it lies in memory, without pointers, so
-// that a signal handler can make it; a machine of another kind finds its checksum wrong.
+// The record of a program that was at work when a server died by a signal. On disk it has its form in memory, without
+// pointers, so that a signal handler can make it; a machine of another kind finds its checksum wrong.
 struct CrashRecord {
   static constexpr size_t kVersionBytes = 128;
 
@@ -29,13 +29,14 @@ struct CrashRecord {
 };
 static_assert(sizeof(CrashRecord) == 192, "there are no holes");
 
-// A signal handler may. A version that is too long is cut, and so is what it is compared with.
+// Makes a record; a signal handler may call it. A version that is too long is cut, and so is its counterpart in
+// comparisons.
 CrashRecord MakeCrashRecord(const WorkSeen& seen, bool is_known, int signal, int64_t unix_ns,
                             absl::string_view version);
 bool IsOfVersion(const CrashRecord& record, absl::string_view version);
 absl::string_view BytesOf(const CrashRecord& record);
 
-// Nothing where the bytes are no record of that program.
+// Returns nothing if the bytes are no record of that program.
 std::optional<CrashRecord> ReadCrashRecord(absl::string_view bytes, const Fingerprint& fingerprint);
 
 }  // namespace tensord

@@ -13,10 +13,10 @@
 
 namespace tensord {
 
-// Where programs go that a cache has forgotten: a thread lets go of them, since taking a large one apart takes
-// milliseconds that neither a call nor the cache's lock has, and returns their memory to the system once that is worth
-// it. Owned by the cache; the programs' backends must outlive it. Thread-safe. Where kMostWaiting programs wait, the
-// next ones are let go of by who brings them.
+// The programs that a cache has forgotten. A thread releases them, because taking a large one apart takes milliseconds,
+// too long for a call or the cache's lock, and returns their memory to the system once that is worth it. Owned by the
+// cache; the programs' backends must outlive it. Thread-safe. If kMostWaiting programs wait, the caller releases the
+// next ones itself.
 class DiscardedPrograms {
  public:
   static constexpr size_t kMostWaiting = 4096;

@@ -191,7 +191,7 @@ void ProgramCache::Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramP
   CompiledProgramPtr shared;
   {
     MutexLock lock(&mutex_);
-    // What was broken off may look as if it had succeeded, or failed.
+    // A compilation that was broken off may look as if it had succeeded, or failed.
     if (flight->waiting.empty()) return;
     if (program.ok()) {
       ++stats_.compiled;
@@ -206,7 +206,7 @@ void ProgramCache::Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramP
     if (!program.ok()) {
       waiter.done(waiter.names ? Renaming(names, waiter.names()).Of(program.status()) : program.status());
     } else if (waiter.leads) {
-      // What it compiled has its names, also where an equal program came back from disk meanwhile.
+      // The program that it compiled has its names, also if an equal program came back from disk meanwhile.
       waiter.done(Found{.program = *program, .source = Source::kCompiled, .compile_time = compile_time});
     } else {
       waiter.done(Found{.program = shared, .source = Source::kJoined, .compile_time = compile_time});

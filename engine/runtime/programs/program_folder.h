@@ -10,17 +10,17 @@
 
 namespace tensord {
 
-// What the folder of a ProgramStore must be.
+// The requirements on the folder of a ProgramStore.
 
 inline constexpr absl::string_view kFolderNotOwn = "must belong to the server's user; chown it";
 bool IsOwnFolder(const struct stat& folder);
-// Whether others than its owner may do something there.
+// Tells whether others than its owner may do something there.
 bool IsOpenToOthers(const struct stat& folder);
 
-// UNAVAILABLE, with the folder.
+// Fails with UNAVAILABLE, with the folder.
 absl::Status ProgramFolderError(const std::string& folder, absl::string_view what);
 
-// What ProgramStore::Open would refuse of the folder, or of the one that it would be made in. Changes nothing.
+// Checks the folder as ProgramStore::Open does, or the one that it would be made in. Changes nothing.
 absl::Status CheckProgramFolder(const std::string& path);
 
 }  // namespace tensord

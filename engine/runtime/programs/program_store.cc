@@ -41,7 +41,7 @@ std::string UnfinishedName() {
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8), kUnfinishedEnding);
 }
 
-// What is not could never have been written by a store.
+// A store could never have written anything else.
 bool IsEntry(const struct stat& info) { return S_ISREG(info.st_mode) && info.st_size <= kMaxEntryBytes; }
 
 // A link is looked at itself.
@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<ProgramStore>> ProgramStore::Open(Options options
     close(folder);
     return ProgramFolderError(path, kFolderNotOwn);
   }
-  // Whoever put something there meanwhile gained nothing: entries are checked as what clients send.
+  // Files put there meanwhile gain nothing: entries are checked as strictly as clients' bytes.
   const bool is_open = IsOpenToOthers(info);
   if (is_open && fchmod(folder, 0700) != 0) {
     const absl::Status refused =
@@ -151,7 +151,7 @@ absl::StatusOr<StoredProgram> ProgramStore::Load(const Fingerprint& fingerprint)
     ++stats_.loaded;
     return program;
   }
-  // What the system cannot read just now may be whole.
+  // An entry that the system cannot read just now may be whole.
   const bool removed = damage != EntryDamage::kIo && unlinkat(folder_, name.c_str(), 0) == 0;
   {
     MutexLock lock(&mutex_);
@@ -232,7 +232,7 @@ std::vector<ProgramStore::File> ProgramStore::Scan(std::vector<std::string>* dam
   return files;
 }
 
-// A server that lives holds a lock on the file that it writes.
+// A living server holds a lock on the file that it writes.
 void ProgramStore::RemoveLeftovers() {
   ForEachName(folder_, [this](const std::string& name) {
     if (!absl::EndsWith(name, kUnfinishedEnding)) return;
@@ -388,7 +388,7 @@ bool ProgramStore::HasWhole(const Fingerprint& fingerprint) {
   EntryDamage damage = Read(name, &bytes);
   if (damage == EntryDamage::kNone) damage = CheckStoredProgram(bytes, fingerprint);
   if (damage == EntryDamage::kNone) return true;
-  // What the system cannot read just now may be whole; writing it anew harms nobody.
+  // An entry that the system cannot read just now may be whole; writing it anew harms nobody.
   const bool removed = damage != EntryDamage::kIo && unlinkat(folder_, name.c_str(), 0) == 0;
   {
     MutexLock lock(&mutex_);

@@ -19,15 +19,15 @@
 
 namespace tensord {
 
-// Programs in a folder, one file each, so that a server which starts again has them: bounded in bytes, the least
-// recently used goes first. Files are written by a thread of low priority, beside their place, made durable, and then
-// renamed into it; a reader sees all of an entry or nothing. An entry that is damaged or foreign is deleted and
-// counted, never used; what is no file, or larger than any entry, is neither followed nor read, and a folder with an
-// entry's name stays. Several servers may share a folder. Nothing that the disk does fails a request: what cannot be
-// written is counted and left out. Thread-safe; the destructor writes what waits, for a while.
+// Programs in a folder, one file each, so that a restarted server has them: bounded in bytes, the least recently used
+// goes first. A thread of low priority writes each file beside its place, makes it durable, and then renames it into
+// its place; a reader sees all of an entry or nothing. A damaged or foreign entry is deleted and counted, never used.
+// Anything that is no file, or is larger than any entry, is neither followed nor read, and a folder with an entry's
+// name stays. Several servers may share a folder. No fault of the disk fails a request: a failed write is counted and
+// left out. Thread-safe; the destructor writes the waiting entries, for a while.
 class ProgramStore {
  public:
-  // When a program was last used.
+  // The last use of a program.
   struct Use {
     Fingerprint fingerprint;
     absl::Time time;
@@ -38,11 +38,11 @@ class ProgramStore {
     const OpRegistry* registry = nullptr;           // must outlive the store
     std::function<std::vector<Use>()> uses;         // since it was last asked; none: only reads and writes are uses
     absl::Duration uses_period = absl::Minutes(1);  // how often it is asked, and once at the end
-    // Told what an operator should know: that damage was removed, and of writes that fail the first, and the first that
-    // does not fail any more. On the thread that opens the store or on the one that writes, one at a time; may be none.
+    // Gets the events that an operator should know: removed damage, the first of failing writes, and the first write
+    // that succeeds again. On the thread that opens the store or on the one that writes, one at a time; may be none.
     std::function<void(absl::string_view event, const std::string& message)> warn;
-    // Programs that are not written yet: so many, with so many bytes of constants. What waits at the end may take so
-    // long.
+    // The bound of programs that are not written yet, in number and in bytes of constants; and the time to write them
+    // at the end.
     size_t max_waiting = 4096;
     int64_t max_waiting_bytes = int64_t{64} << 20;
     absl::Duration end_within = absl::Seconds(5);
@@ -59,8 +59,8 @@ class ProgramStore {
     std::array<int64_t, kNumEntryDamages> load_errors{};
   };
 
-  // Makes the folder where it is missing, closes it to others where they may enter it, and removes what killed servers
-  // left in it. UNAVAILABLE where it cannot be had, or is another user's.
+  // Makes the folder if it is missing, closes it to others, and removes files that killed servers left unfinished.
+  // UNAVAILABLE if it cannot be used, or is another user's.
   static absl::StatusOr<std::unique_ptr<ProgramStore>> Open(Options options);
   ~ProgramStore();
   ProgramStore(const ProgramStore&) = delete;
@@ -68,19 +68,19 @@ class ProgramStore {
 
   // Writes the program some time, unless it is there and whole. Never blocks. `graph` has no inferred types.
   void Put(Graph graph, CompileSettings settings, const Fingerprint& fingerprint);
-  // Reads the program. PROGRAM_NOT_FOUND where there is none that can be used, which says what is wrong with one.
+  // Reads the program. PROGRAM_NOT_FOUND if there is none that can be used, with the damage of an unusable one.
   absl::StatusOr<StoredProgram> Load(const Fingerprint& fingerprint);
   bool Contains(const Fingerprint& fingerprint) const;
   // All of them, the most recently used first.
   std::vector<Fingerprint> List() const;
-  // Whether there was one.
+  // Returns true if there was one.
   bool Remove(const Fingerprint& fingerprint);
 
-  // From now on; the writing thread makes room at once.
+  // Sets the bound from now on; the writing thread makes room at once.
   void SetMaxBytes(int64_t max_bytes);
   int64_t max_bytes() const;
 
-  // Waits until everything that was put before is written, and a bound that was set is kept.
+  // Waits until all entries put before are written, and a bound set before is kept.
   void Flush();
   Stats stats() const;
 
@@ -103,22 +103,22 @@ class ProgramStore {
   void WriteLoop();
   void WriteUses();
   void Write(const Pending& pending);
-  // Whether the entry is there and can be read; one that is damaged, or of another compiler, is removed.
+  // Tells whether the entry is there and can be read; one that is damaged, or of another compiler, is removed.
   bool HasWhole(const Fingerprint& fingerprint);
-  // All bytes into a new file, durable and under its name. False where the system refuses; errno says why.
+  // All bytes into a new file, durable and under its name. False if the system refuses; errno says why.
   bool WriteFile(const std::string& name, const std::string& bytes);
   EntryDamage Read(const std::string& name, std::string* bytes) const;
   void TellOfWrite(bool written, int error);
   void Warn(absl::string_view event, const std::string& message) const;
-  // The entries; `damaged`, where it is wanted, gets the names of what should be one and cannot be.
+  // Returns the entries; `damaged`, if not null, gets the names of those that cannot be entries.
   std::vector<File> Scan(std::vector<std::string>* damaged = nullptr) const;
   void RemoveDamaged(const std::vector<std::string>& names);
   void RemoveLeftovers();
-  // Of an entry that this server may not have known.
+  // Counts the removal of an entry that this server may not have known.
   void CountRemovedLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts what is there and removes the oldest while it is too much.
   void Trim();
-  // The same for a bound that was set, which is then kept.
+  // Trims to a bound that was set anew.
   void TrimAnew();
 
   const Options options_;

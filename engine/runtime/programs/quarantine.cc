@@ -45,7 +45,7 @@ class NameOfFile {
   std::array<char, 2 * Fingerprint::kBytes + kEnding.size() + 1> name_;
 };
 
-// The folder of the files; none where no server crashed yet.
+// The folder of the files; none if no server crashed yet.
 int OpenFiles(int folder) { return openat(folder, kFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
 
 // The error, 0: none.
@@ -176,7 +176,7 @@ bool Quarantine::Look() {
   if (fstatat(folder_, kFolder, &info, AT_SYMLINK_NOFOLLOW) != 0) info.st_mtim = {};  // long ago
   const absl::Time changed = absl::TimeFromTimespec(info.st_mtim);
   if (changed == changed_) return true;
-  // What is changed again in the same tick of the system's clock has the same time.
+  // A file that changes again in the same tick of the system's clock has the same time.
   const bool is_settled = absl::AbsDuration(absl::Now() - changed) > kTicks;
   changed_ = is_settled ? changed : absl::InfinitePast();
   const Descriptor files(OpenFiles(folder_));

@@ -23,8 +23,8 @@ namespace tensord {
 
 // Programs that were at work when a server died by a signal, so that they do not end the next one too. Each is a file
 // in a folder within that of the ProgramStore, written by the handler of the signal; servers that share the folder
-// share them. A program leaves by Release, or when a server of another version starts. What is damaged is removed and
-// told, never used. Thread-safe.
+// share them. A program leaves by Release, or when a server of another version starts. A damaged file is removed and
+// reported, never used. Thread-safe.
 class Quarantine {
  public:
   struct Entry {
@@ -41,29 +41,30 @@ class Quarantine {
   struct Options {
     std::string folder;   // the store's, which is there and private
     std::string version;  // of the server
-    // Told of what is found in quarantine, of what leaves it, and of damage. May be none.
+    // Gets the news of quarantine: programs found in it, programs that leave it, and damage. May be none.
     std::function<void(absl::string_view event, const std::string& message)> warn;
     // Told of what another server added, after the start. May be none.
     std::function<void(const Fingerprint&)> added;
   };
 
-  // UNAVAILABLE where the folder cannot be had.
+  // Fails with UNAVAILABLE if the folder cannot be had.
   static absl::StatusOr<std::unique_ptr<Quarantine>> Open(Options options);
   ~Quarantine();
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  // Reads what other servers added or released, for threads that may wait for the disk: one call of the system where
-  // nothing has changed. False where what has changed so lately may change once more without a trace: look again.
+  // Reads the files that other servers added or released, for threads that may wait for the disk: one call of the
+  // system if nothing has changed. False if the last change is so recent that another one could go unnoticed: look
+  // again.
   bool Look();
-  // What changes with the files.
+  // Returns the path that changes with the files.
   std::string path() const;
 
-  // QUARANTINED for a program that was there at the last look. Waits for none.
+  // Fails with QUARANTINED for a program that was there at the last look. Waits for none.
   absl::Status Check(const Fingerprint& fingerprint) const;
-  // By fingerprint. Looks first.
+  // Lists the entries by fingerprint. Looks first.
   std::vector<Entry> List();
-  // Of the last look.
+  // Returns the counts of the last look.
   Counts counts() const;
   struct Released {
     std::vector<Fingerprint> fingerprints;  // that were there, and are no more
@@ -72,8 +73,8 @@ class Quarantine {
   // Looks first, once.
   Released Release(absl::Span<const Fingerprint> fingerprints);
 
-  // Writes down what was at work: what the calling thread works for where the crash `is_of_this_thread` and there is
-  // something, else what all threads work for. For the handler of a signal that ends the process, once.
+  // Writes down the programs at work: the calling thread's if the crash `is_of_this_thread` and it has one, else those
+  // of all threads. For the handler of a signal that ends the process, once.
   void WriteCrash(int signal, bool is_of_this_thread);
 
  private:

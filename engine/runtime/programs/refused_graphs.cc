@@ -15,7 +15,7 @@ bool RefusedGraphs::IsLasting(const absl::Status& status) {
 
 void RefusedGraphs::Add(KeyPtr key, const absl::Status& status, std::vector<std::string> names, absl::Time now) {
   if (options_.keep <= absl::ZeroDuration() || !IsLasting(status)) return;
-  // One a fingerprint: of two graphs that have the same, which nobody has seen, the second is compiled every time.
+  // One a fingerprint: of two graphs with the same fingerprint, a case never seen, the second is compiled every time.
   if (Find(*key, now) != nullptr || index_.contains(key->fingerprint)) return;
   int64_t bytes = static_cast<int64_t>(sizeof(Entry) + key->bytes.size() + status.message().size());
   for (const std::string& name : names) bytes += static_cast<int64_t>(sizeof(std::string) + name.size());

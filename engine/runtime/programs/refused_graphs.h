@@ -15,9 +15,9 @@
 
 namespace tensord {
 
-// What the compiler refused a moment ago, so that a client that sends the same again and again costs no compilation.
+// The latest refusals of the compiler, so that a client that sends the same graph again and again costs no compilation.
 // Kept for a while, bounded in number and bytes, the oldest goes first. Only refusals that the graph alone decides are
-// taken: another attempt would end in the same. Thread-compatible.
+// kept: another attempt would end in the same. Thread-compatible.
 class RefusedGraphs {
  public:
   struct Options {
@@ -33,15 +33,15 @@ class RefusedGraphs {
 
   explicit RefusedGraphs(const Options& options) : options_(options) {}
 
-  // Whether another attempt would be refused as this one was.
+  // Tells whether another attempt would be refused in the same way.
   static bool IsLasting(const absl::Status& status);
 
   // A status that is not lasting is not kept.
   void Add(KeyPtr key, const absl::Status& status, std::vector<std::string> names, absl::Time now);
-  // From now on; what is kept longer than that from now on goes sooner.
+  // Sets the time to keep refusals from now on; older ones go sooner if it is shorter.
   void SetKeep(absl::Duration keep, absl::Time now);
   absl::Duration keep() const { return options_.keep; }
-  // Null where there is none. Valid until the next call.
+  // Returns null if there is none. Valid until the next call.
   const Refused* Find(const ProgramKey& key, absl::Time now);
 
   int64_t entries() const { return static_cast<int64_t>(entries_.size()); }

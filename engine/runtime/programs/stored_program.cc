@@ -31,7 +31,7 @@ void AppendList(const std::vector<std::string>& list, std::string* out) {
   for (const std::string& text : list) AppendText(text, out);
 }
 
-// Takes fields from the front of bytes. What is not there reads as nothing, and makes the reader bad for good.
+// Takes fields from the front of bytes. A missing field reads as nothing, and makes the reader bad for good.
 class FieldReader {
  public:
   explicit FieldReader(absl::string_view bytes) : rest_(bytes) {}

@@ -31,7 +31,7 @@ struct StoredProgram {
   ProgramKey key;  // made of the graph and the settings, never read
 };
 
-// Why an entry was not used.
+// The reason why an entry was not used.
 enum class EntryDamage : uint8_t {
   kNone,
   kTruncated,  // fewer bytes than it says
@@ -44,22 +44,22 @@ enum class EntryDamage : uint8_t {
 };
 inline constexpr size_t kNumEntryDamages = 8;
 absl::string_view Name(EntryDamage damage);
-// For people: "it is of another compiler".
+// Describes the damage for people: "it is of another compiler".
 absl::string_view Describe(EntryDamage damage);
 
 // Larger ones are neither written nor read.
 inline constexpr int64_t kMaxEntryBytes = int64_t{64} << 20;
 
-// The entry of a graph as a client sent it, whose fingerprint with those settings is `fingerprint`.
+// Encodes the entry of a graph as a client sent it; `fingerprint` is that of the graph with those settings.
 std::string EncodeStoredProgram(const Graph& graph, const CompileSettings& settings, const Fingerprint& fingerprint);
 
-// What is wrong with an entry as far as its frame, its checksum, its compiler and its fingerprint say: in a pass over
-// the bytes, without its graph.
+// Checks an entry by its frame, its checksum, its compiler and its fingerprint: in a pass over the bytes, without its
+// graph.
 EntryDamage CheckStoredProgram(absl::string_view bytes, const Fingerprint& fingerprint);
 
-// Reads an entry, which nobody has to trust: any bytes are allowed, and what they say is checked as strictly as what a
-// client sends. It is used only where its graph and settings have the fingerprint that is asked for, by computation.
-// kNone: `*program` is set. Takes time and memory in proportion to the bytes.
+// Reads an entry without trusting it: any bytes are allowed, and its content is checked as strictly as a client's. It
+// is used only if its graph and settings have the wanted fingerprint, by computation. kNone: `*program` is set. Takes
+// time and memory in proportion to the bytes.
 EntryDamage DecodeStoredProgram(absl::string_view bytes, const Fingerprint& fingerprint, const OpRegistry& registry,
                                 StoredProgram* program);
 
