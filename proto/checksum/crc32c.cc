@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0x82F63B78;  // bits reflected
 constexpr size_t kWord = 8;
-// What no cache keeps until it is computed with.
+// A size that no cache keeps until the bytes are computed with.
 constexpr int64_t kLarge = int64_t{512} << 10;
 
 // Table k: what a byte contributes when k more bytes follow it in the word.
@@ -44,7 +44,8 @@ uint64_t LoadWord(const char* bytes) {
   return word;
 }
 
-// What is copied is in the cache when it is read again; of what arrived, not of what was sent.
+// Copied bytes are in the cache when they are read again: the checksum covers the bytes that arrived, not the bytes
+// that were sent.
 constexpr size_t kStep = size_t{32} << 10;
 
 template <uint32_t (*kExtend)(uint32_t crc, absl::string_view bytes)>
@@ -65,7 +66,7 @@ constexpr size_t kLane = 1024;
 constexpr size_t kLine = 64;
 constexpr size_t kAhead = 6 * kLane;
 
-// What each of a state's four bytes becomes by the zeros of a lane behind it.
+// The change of each of a state's four bytes by the zeros of a lane behind it.
 using LaneTables = std::array<std::array<uint32_t, 256>, 4>;
 
 LaneTables MakeLaneTables() {
@@ -94,7 +95,7 @@ __attribute__((target("sse4.2"))) uint32_t ExtendByInstruction(uint32_t crc, abs
   for (; left >= 3 * kLane; left -= 3 * kLane, at += 3 * kLane) {
     uint64_t second = 0, third = 0;
     for (const char* line = at; line < at + kLane; line += kLine) {
-      // What comes later is fetched in the order in which it lies; past the end this does nothing.
+      // Later bytes are fetched in the order in which they lie; past the end this does nothing.
       const uintptr_t later = reinterpret_cast<uintptr_t>(at) + kAhead + 3 * static_cast<uintptr_t>(line - at);
       for (size_t k = 0; k < 3; ++k) _mm_prefetch(reinterpret_cast<const char*>(later + k * kLine), _MM_HINT_T0);
       for (const char* word = line; word < line + kLine; word += kWord) {
@@ -116,7 +117,8 @@ __attribute__((target("sse4.2"))) uint32_t ExtendByInstruction(uint32_t crc, abs
 constexpr size_t kFolded = 256;
 constexpr size_t kFoldedAhead = size_t{8} << 10;  // the processor's own fetching stays behind
 
-// The bits of x^exponent modulo the polynomial, reflected and shifted as the product of reflected factors wants them.
+// Returns the bits of x^exponent modulo the polynomial, reflected and shifted as the product of reflected factors wants
+// them.
 constexpr int64_t PowerOfX(int exponent) {
   uint32_t power = 0x80000000;  // x^0
   for (int i = 0; i < exponent; ++i) power = (power >> 1) ^ ((power & 1) != 0 ? kPolynomial : 0);
@@ -162,7 +164,7 @@ TENSORD_FOLDING inline uint32_t Remainder(__m512i a, __m512i b, __m512i c, __m51
   return static_cast<uint32_t>(_mm_crc32_u64(first, static_cast<uint64_t>(_mm_extract_epi64(all, 1))));
 }
 
-// Of whole blocks, at least one. Copies them too where `to` is aligned to kLine.
+// Folds whole blocks, at least one. Copies them too; `to` is aligned to kLine.
 template <bool kCopies>
 TENSORD_FOLDING uint32_t FoldBlocks(uint32_t crc, absl::string_view blocks, char* to) {
   const char* at = blocks.data();

@@ -7,10 +7,10 @@
 
 namespace tensord::codec {
 
-// Of a finite duration.
+// Encodes a finite duration.
 google::protobuf::Duration EncodeDuration(absl::Duration duration);
 
-// MALFORMED_MESSAGE for what google.protobuf.Duration does not allow: more than 10,000 years, or seconds and
+// Fails with MALFORMED_MESSAGE for what google.protobuf.Duration does not allow: more than 10,000 years, or seconds and
 // nanoseconds of different signs.
 absl::StatusOr<absl::Duration> DecodeDuration(const google::protobuf::Duration& duration);
 

@@ -6,8 +6,8 @@
 
 namespace tensord::codec {
 
-// What a failed status tells a client beyond its code and message. A status that carries no refusal has the name of its
-// code for a reason. Strings are valid UTF-8, so that any client can parse it. `encoded` is empty before.
+// Encodes the information of a failed status beyond its code and message. A status without a refusal has the name of
+// its code as reason. Strings are valid UTF-8, so that any client can parse them. `encoded` is empty before.
 void EncodeErrorDetail(const absl::Status& status, v1::ErrorDetail* encoded);
 
 // The same in full, for the responses of a stream.

@@ -3,8 +3,8 @@
 
 namespace tensord::codec {
 
-// Makes the messages of the contract's families known to protobuf, which else only a program that names them knows:
-// they are found by their names.
+// Makes the messages of the contract's families known to protobuf, which finds them by their names. Else it would know
+// only messages that the program names.
 void LinkFamilyMessages();
 
 }  // namespace tensord::codec

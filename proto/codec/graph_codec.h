@@ -12,19 +12,19 @@
 
 namespace tensord::codec {
 
-// The engine's graph of a wire graph, which nobody has to trust: names, references, counts, attributes and constants
-// are checked, and a refusal names the node. What depends on types is InferTypes's to check (engine/ir/verifier.h); the
-// types of results are unset. Ops come from the registry. `default_order` is the order of the constants that name none.
+// Decodes a wire graph, trusting nothing: names, references, counts, attributes and constants are checked, and a
+// refusal names the node. InferTypes (engine/ir/verifier.h) checks everything that depends on types; the types of
+// results are unset. Ops come from the registry. `default_order` is the order of constants that name none.
 //
-// A field that this build does not know is refused (UNIMPLEMENTED), never ignored: it may change what is computed.
+// A field that this build does not know is refused (UNIMPLEMENTED), never ignored: it may change the result.
 //
-// `still_wanted` is asked every kNodesBetween nodes; what it refuses ends the decoding. May be null.
+// `still_wanted` is asked every kNodesBetween nodes; its refusal ends the decoding. May be null.
 inline constexpr int kNodesBetween = 1024;
 absl::StatusOr<Graph> DecodeGraph(const v1::Graph& wire, const OpRegistry& registry, const GraphLimits& limits,
                                   Order default_order, const std::function<absl::Status()>& still_wanted = nullptr);
 
-// The wire graph that decodes to an equal one. Nodes whose names are empty, taken or no wire names get new ones, so
-// that graphs which a pass made can be sent. Refused with INTERNAL where an op has no wire form.
+// Encodes a graph that decodes to an equal one. Nodes with names that are empty, taken or no wire names get new ones,
+// so that graphs made by passes can be sent. Refused with INTERNAL if an op has no wire form.
 absl::StatusOr<v1::Graph> EncodeGraph(const Graph& graph);
 
 }  // namespace tensord::codec

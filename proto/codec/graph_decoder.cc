@@ -62,7 +62,7 @@ class GraphDecoder {
     int32_t count = 1;
   };
 
-  // Names what a refusal is about, by its number where it has no name.
+  // Names the node of a refusal, by its number if it has no name.
   static absl::Status Named(absl::Status status, absl::string_view name, int index, absl::string_view op) {
     if (status.ok()) return status;
     return WithNode(std::move(status), name.empty() ? absl::StrCat("#", index) : PrintableName(name), op);
@@ -121,7 +121,7 @@ class GraphDecoder {
     return absl::OkStatus();
   }
 
-  // The value that "x" or "x:1" names, seen from node `from`.
+  // Returns the value that "x" or "x:1" names, seen from node `from`.
   absl::StatusOr<ValueId> Resolve(absl::string_view reference, int from) const {
     const size_t colon = reference.rfind(':');
     const absl::string_view name = reference.substr(0, colon);

@@ -6,7 +6,7 @@
 
 namespace tensord::codec {
 
-// UNSUPPORTED_REQUEST where the message itself, not those inside, has fields that this build does not know.
+// Fails with UNSUPPORTED_REQUEST if the message itself, not those inside, has fields that this build does not know.
 absl::Status CheckKnownFields(const google::protobuf::Message& message);
 
 }  // namespace tensord::codec

@@ -9,7 +9,7 @@
 
 namespace tensord::codec {
 
-// What a graph or a tensor from outside may be at most. Declared in graph_limits.def; a value type.
+// The bounds of a graph or a tensor from outside. Declared in graph_limits.def; a value type.
 struct GraphLimits {
 #define TENSORD_GRAPH_LIMIT(name, value, doc) int64_t name = value;
 #include "proto/codec/graph_limits.def"
@@ -24,10 +24,11 @@ struct GraphLimitInfo {
   absl::string_view doc;
 };
 
-// All limits, by name.
+// Returns all limits, by name.
 absl::Span<const GraphLimitInfo> AllGraphLimits();
 
-// LIMIT_EXCEEDED, naming the limit, where `actual` is beyond it. `what` says what was counted: "operands of the graph".
+// Fails with LIMIT_EXCEEDED, naming the limit, if `actual` is beyond it. `what` names the counted thing: "operands of
+// the graph".
 absl::Status CheckLimit(const GraphLimits& limits, GraphLimit limit, int64_t actual, absl::string_view what);
 
 }  // namespace tensord::codec

@@ -35,12 +35,12 @@ class EnumOps {
     }
   }
 
-  // Empty where there is none.
+  // Empty if there is none.
   absl::string_view Name(int number) const {
     const auto it = names_.find(number);
     return it == names_.end() ? absl::string_view() : absl::string_view(it->second);
   }
-  // 0 where there is none.
+  // 0 if there is none.
   int Number(absl::string_view name) const {
     const auto it = numbers_.find(name);
     return it == numbers_.end() ? 0 : it->second;
@@ -113,7 +113,7 @@ bool Fits(const AttrDef& attr, const FieldDescriptor& field) {
   return false;
 }
 
-// Whether a field is a message that holds attributes of its own, rather than the value of one.
+// Tells whether a field is a message with attributes of its own, false if it is the value of one.
 bool HoldsAttributes(const FieldDescriptor& field) {
   if (field.is_repeated() || field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return false;
   const Descriptor* const type = field.message_type();
@@ -125,7 +125,7 @@ absl::string_view PackageOf(absl::string_view message) {
   return message.substr(0, std::min(message.rfind('.'), message.size()));
 }
 
-// The same family in another version, for advice; empty where the registry has none.
+// The same family in another version, for advice; empty if the registry has none.
 absl::string_view OtherVersionOf(absl::string_view message, const OpRegistry& registry) {
   const absl::string_view family = PackageOf(PackageOf(message));
   if (family.empty()) return family;

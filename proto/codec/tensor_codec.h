@@ -13,27 +13,27 @@
 
 namespace tensord::codec {
 
-// What a wire tensor says of its data. The shape is the client's, whatever the order of the elements.
+// A wire tensor's description of its data. The shape is the client's, whatever the order of the elements.
 struct TensorHeader {
   ConcreteType type;
   Order order = Order::kColumnMajor;  // never kUnspecified
   int64_t num_bytes = 0;              // what the data must hold
 };
 
-// The dtype and sizes of a tensor that does not exist yet, for example of a PutTensor header: the dtype is known, rank,
-// sizes and bytes are within the limits, and no product of sizes overflows. Nothing is allocated.
+// Decodes the dtype and sizes of a tensor that does not exist yet, for example of a PutTensor header: the dtype is
+// known, rank, sizes and bytes are within the limits, and no product of sizes overflows. Allocates nothing.
 absl::StatusOr<TensorHeader> DecodeTensorHeader(v1::DType dtype, absl::Span<const int64_t> shape, v1::MemoryOrder order,
                                                 Order default_order, const GraphLimits& limits);
 // The same of a whole tensor; its data is not looked at.
 absl::StatusOr<TensorHeader> DecodeTensorHeader(const v1::Tensor& tensor, Order default_order,
                                                 const GraphLimits& limits);
 
-// DATA_LENGTH_MISMATCH unless `data` has the header's length, DATA_INVALID where a BOOL is neither 0 nor 1.
+// Fails with DATA_LENGTH_MISMATCH unless `data` has the header's length, DATA_INVALID if a BOOL is neither 0 nor 1.
 absl::Status CheckTensorData(const TensorHeader& header, absl::string_view data);
 // The second check alone, for data that arrives in pieces: whether every byte is 0 or 1.
 bool IsBoolData(absl::string_view data);
 
-// A tensor as the engine stores it: checked, and brought into column-major order.
+// Returns a tensor as the engine stores it: checked, and brought into column-major order.
 absl::StatusOr<Literal> DecodeLiteral(const v1::Tensor& tensor, Order default_order, const GraphLimits& limits);
 // Column-major, and says so.
 v1::Tensor EncodeLiteral(const Literal& literal);

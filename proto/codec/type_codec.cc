@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kPrintedSymbolBytes = 64;
 
-// Whether the text form of a size can hold the symbol.
+// Tells whether the text form of a size can hold the symbol.
 bool IsSymbol(absl::string_view name) {
   if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0])) || name[0] == '.') return false;
   for (char c : name) {
@@ -40,7 +40,7 @@ v1::DimExpr Binary(v1::BinaryDimExpr::Kind kind, v1::DimExpr lhs, v1::DimExpr rh
   return expr;
 }
 
-// A tree of the operation over all parts, of the least depth: the reader bounds the nesting. Needs a part.
+// Returns a tree of the operation over all parts, of the least depth: the reader bounds the nesting. Needs a part.
 v1::DimExpr Combine(v1::BinaryDimExpr::Kind kind, std::vector<v1::DimExpr> parts) {
   while (parts.size() > 1) {
     const size_t half = (parts.size() + 1) / 2;

@@ -13,11 +13,11 @@ namespace tensord::codec {
 
 // DTypes, sizes and orders between the wire and the engine.
 
-// DTYPE_UNSUPPORTED for an unset or unknown dtype.
+// Fails with DTYPE_UNSUPPORTED for an unset or unknown dtype.
 absl::StatusOr<DType> DecodeDType(v1::DType dtype);
 v1::DType EncodeDType(DType dtype);
 
-// The order that a field asks for, `unspecified` where it says nothing. ATTRIBUTE_INVALID for an unknown number.
+// Returns the order that a field asks for, `unspecified` if it names none. ATTRIBUTE_INVALID for an unknown number.
 absl::StatusOr<Order> DecodeOrder(v1::MemoryOrder order, Order unspecified);
 
 // Reads the size expressions of one graph. Their nesting is bounded, and so is the work that they make together: a few
@@ -28,7 +28,7 @@ class DimExprDecoder {
   explicit DimExprDecoder(const GraphLimits& limits) : limits_(limits) {}
 
   absl::StatusOr<DimExpr> Decode(const v1::DimExpr& expr) { return Decode(expr, 1); }
-  // A type of any dtype but the unset one; rank and constant sizes are checked against the limits.
+  // Returns a type of any dtype but the unset one; rank and constant sizes are checked against the limits.
   absl::StatusOr<TensorType> DecodeType(const v1::TensorType& type);
 
  private:

@@ -13,11 +13,12 @@ namespace tensord::wire {
 
 enum class GraphFormat { kJson, kText, kBinary };
 
-// By the name's end: .json; .textproto, .txtpb or .pbtxt; .pb or .binpb. "-", standard input, is JSON.
+// Returns the format by the name's end: .json; .textproto, .txtpb or .pbtxt; .pb or .binpb. "-", standard input, is
+// JSON.
 absl::StatusOr<GraphFormat> GraphFormatOf(absl::string_view path);
 
-// A tensord.v1.Graph in protobuf's JSON (bytes are base64), text format, or wire format. INVALID_ARGUMENT says where
-// the text is wrong.
+// Returns a tensord.v1.Graph in protobuf's JSON (bytes are base64), text format, or wire format. INVALID_ARGUMENT says
+// where the text is wrong.
 absl::StatusOr<v1::Graph> ParseGraph(const std::string& contents, GraphFormat format);
 
 }  // namespace tensord::wire
