@@ -13,20 +13,20 @@
 
 namespace tensord::server {
 
-// What the log says when a certificate that is in use ends: one line for each. Thread-safe. The log and the alarms must
+// The log's lines on the ends of certificates in use: one line for each. Thread-safe. The log and the alarms must
 // outlive it, and the alarms must have stopped when it goes.
 class CertificateLines {
  public:
   CertificateLines(Log* log, Alarms* alarms) : log_(log), alarms_(alarms) {}
 
-  // From now on those of `material` are in use, and no others.
+  // Watches the certificates of `material` from now on, and no others.
   void Watch(const TlsMaterial& material);
 
  private:
-  // Of the server's own, and of those that it trusts.
+  // The server's own certificate, and the trusted ones.
   static constexpr size_t kCertificates = 2;
 
-  // Tells of those that have ended, and looks again when the next one may have. On the alarms' thread.
+  // Logs the certificates that have ended, and looks again when the next one may have. On the alarms' thread.
   void Look(int64_t watch);
   void SetAlarmLocked(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -47,8 +47,8 @@
 namespace tensord::server {
 namespace {
 
-// As refusals name what all tensors on the CPU may take, which is no setting.
-// How long a program that ended a neighbour may still run here: less than a client pauses before it repeats a call.
+// The time for which a program that ended a neighbour may still run here: less than a client pauses before it repeats a
+// call.
 constexpr absl::Duration kQuarantineLooks = absl::Milliseconds(50);
 constexpr absl::string_view kTensorBytesLimit = "cpu.tensor_bytes";
 
@@ -130,7 +130,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
 
 namespace {
 
-// Who may call, and what is shown to those who connect.
+// Adds the parts that know callers, and the credentials shown to those who connect.
 absl::Status AddIdentity(const ServerConfig& config, IdentityPolicy policy, ServerParts* parts) {
   parts->control_metrics = std::make_unique<ControlMetrics>(*parts->metrics->registry());
   parts->audit = std::make_unique<Audit>(parts->log.get(),
@@ -176,7 +176,7 @@ std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamili
   return tables;
 }
 
-// Whether the CPU, which every server has, can run each op of the plugin.
+// Checks that the CPU, which every server has, can run each op of the plugin.
 absl::Status AuditCpuKernels(const FamilyPlugin& plugin) {
   absl::Span<const cpu::FamilyKernel> table;
   for (const DeviceKernels& kernels : absl::MakeConstSpan(plugin.kernels, plugin.num_kernels)) {
@@ -232,7 +232,7 @@ void WarnOfBlas(const ServerConfig& config, Log* log) {
                           outdated->better, " in its environment"));
 }
 
-// Nothing where no memory is shared.
+// Returns null if no memory is shared.
 std::unique_ptr<RegionStore> MakeRegions(const ServerConfig::SharedMemory& config,
                                          std::shared_ptr<HostBufferPool> memory) {
   if (config.listen().empty()) return nullptr;
@@ -281,8 +281,8 @@ absl::StatusOr<std::unique_ptr<Quarantine>> OpenQuarantine(const ServerConfig& c
        .added = [cache = parts.cache.get()](const Fingerprint& fingerprint) { cache->Evict(fingerprint); }});
 }
 
-// Looks for what other servers put there, so that what is in memory is refused too. Never within a call: a folder may
-// have as many files as it likes.
+// Watches the files of other servers, so that programs in memory are refused too. Never within a call: a folder may
+// have any number of files.
 std::unique_ptr<FileWatch> WatchQuarantine(Quarantine* quarantine) {
   if (quarantine == nullptr) return nullptr;
   const std::vector<std::string> paths = {quarantine->path()};
@@ -290,7 +290,7 @@ std::unique_ptr<FileWatch> WatchQuarantine(Quarantine* quarantine) {
       kQuarantineLooks, "", [paths] { return paths; }, [quarantine] { return quarantine->Look(); });
 }
 
-// By the names that refusals give them.
+// Returns the limits under the names that refusals give them.
 std::vector<std::pair<std::string, int64_t>> LimitsOf(const ServiceParts& parts) {
   std::vector<std::pair<std::string, int64_t>> limits;
   for (const ServerLimit& limit : parts.server_limits) limits.emplace_back(limit.name, limit.value);
@@ -380,7 +380,7 @@ void AddConnections(const ServerConfig& config, ServerParts* parts) {
       std::make_unique<ConnectionPlaces>(ConnectionPlaces::Bounds{.most = kMostAdminConnections});
   // A client that takes back all its calls may have begun as many again and take them back before it is seen to read.
   constexpr int64_t kCancelsOfAStream = 2, kMoreCancelsAtOnce = 64;
-  // What gRPC counts is decoded, and the longest code of a byte has four.
+  // gRPC counts decoded bytes, and the longest code of a byte has four.
   constexpr int64_t kLongestCode = 4;
   const int64_t metadata = MostMetadataOfAConnection(config.limits().metadata_bytes());
   const FrameLimits limits = {
@@ -431,10 +431,10 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
 
   parts->compile_pool =
       std::make_unique<CompilePool>(config.compiler().threads(), CompileBoundsOf(config), config.compiler().niceness());
-  // As nice as executors, whose runs they go on with.
+  // As nice as executors, whose runs they continue.
   parts->operators = std::make_unique<TurnPool>(TurnPool::Options{});
   parts->turns = std::make_unique<TurnPool>(TurnPool::Options{.niceness = config.cpu().niceness()});
-  // As many as gRPC has for its callbacks: what they read takes no more processors than it took there.
+  // As many as gRPC has for its callbacks: reading takes no more processors than it took there.
   parts->readers = std::make_unique<TurnPool>(
       TurnPool::Options{.threads = std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2),
                         .bounds = ReaderBoundsOf(config),
@@ -452,7 +452,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
       parts->compile_pool.get());
   ASSIGN_OR_RETURN(parts->store, OpenStore(config, *parts));
   ASSIGN_OR_RETURN(parts->quarantine, OpenQuarantine(config, *parts));
-  // What it holds is bounded by the gate.
+  // The gate bounds the bytes that it holds.
   parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
   parts->regions = MakeRegions(config.shared_memory(), parts->cpu_memory);
   parts->gate = std::make_unique<CallGate>(

@@ -55,17 +55,17 @@ namespace tensord::server {
 
 absl::string_view Version();
 
-// The limits beside those on graphs, as GetServerInfo tells them, of a configuration that is decided; always the same
+// Returns the limits beside those on graphs, as GetServerInfo tells them, of a decided configuration; always the same
 // ones in the same order.
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config);
 
-// The configuration with what it leaves to the server decided, by the machine and by who may call. Lets the process
-// open as many descriptors as it needs, as far as the system allows.
+// Returns the configuration with the settings left to the server decided, by the machine and the callers. Lets the
+// process open as many descriptors as it needs, as far as the system allows.
 ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy);
 
-// Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
-// it, but for the threads of compilers and executors, which tell calls of their end and are joined before all else.
-// Each is thread-safe. Runs no gRPC server yet: that is the daemon's.
+// All parts of a server, in the reverse order of their destruction: no part uses one below it. Threads of compilers and
+// executors are the exception: they tell calls of their end and are joined before all else. Each is thread-safe. Runs
+// no gRPC server yet: the daemon does.
 struct ServerParts {
   ~ServerParts();
 
@@ -118,18 +118,18 @@ struct ServerParts {
   std::unique_ptr<FileWatch> quarantine_watch;  // null without a quarantine
 };
 
-// Whether the processor has the instruction set of cpu.isa. INVALID_ARGUMENT, which names those that it has, where not.
+// Checks that the processor has the instruction set of cpu.isa; INVALID_ARGUMENT, with the sets that it has, if not.
 absl::Status CheckInstructionSet(const ServerConfig& config);
 
-// The core that OPENBLAS_CORETYPE must name when the process begins for OpenBLAS to keep to cpu.isa. Empty where it
-// does, and where cpu.isa is "auto".
+// Returns the core that OPENBLAS_CORETYPE must name when the process begins for OpenBLAS to keep to cpu.isa. Empty if
+// it does, and if cpu.isa is "auto".
 std::string BlasCoreWithin(const ServerConfig& config);
 
-// The families of a server, with their plugins audited. INVALID_ARGUMENT where a plugin cannot be used.
+// Returns the families of a server, with their plugins audited. INVALID_ARGUMENT if a plugin cannot be used.
 absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config);
 
 // Builds the parts, for a configuration that ValidateConfig accepts: every backend, device and pool of the process is
-// named here and nowhere else. Keeps the process to cpu.isa. INVALID_ARGUMENT where a plugin, the file of callers or a
+// named here and nowhere else. Keeps the process to cpu.isa. INVALID_ARGUMENT if a plugin, the file of callers or a
 // certificate cannot be used.
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config);
 

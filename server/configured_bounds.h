@@ -14,14 +14,14 @@
 
 namespace tensord::server {
 
-// That part of a limit, at least one of it; no bound where it is all.
+// Returns that part of a limit, at least one of it; no bound if it is all.
 int64_t ShareOf(int64_t all, int64_t percent);
 
-// The bounds of a configuration that is decided, as those who keep to them take them.
+// Return the bounds of a decided configuration in the form that their enforcers take.
 DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
 CompilePool::Bounds CompileBoundsOf(const ServerConfig& config);
 TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config);
-// That a tenant's clients may have left unread.
+// Returns the bound of bytes that a tenant's clients may leave unread.
 int64_t MostUnreadOf(const ServerConfig& config);
 RateLimiter::Options RateOf(const ServerConfig& config);
 SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config);
@@ -30,8 +30,8 @@ ConnectionPlaces::Bounds ConnectionPlacesOf(const ServerConfig& config);
 
 bool ListensAtTcp(const ServerConfig& config);
 
-// Beyond this gRPC ends the connection, with all calls on it. A call's own bound, limits.metadata_bytes, lies well
-// below: it is refused alone.
+// Returns the bound of metadata beyond which gRPC ends the connection, with all calls on it. A call's own bound,
+// limits.metadata_bytes, lies well below: it is refused alone.
 int64_t MostMetadataOfAConnection(int64_t metadata_bytes);
 
 }  // namespace tensord::server

@@ -11,16 +11,16 @@
 
 namespace tensord::server {
 
-// What the log says of connections. Thread-safe. The log and the places of those for calls must outlive it.
+// The log's lines on connections. Thread-safe. The log and the places for calls must outlive it.
 class ConnectionLines {
  public:
   ConnectionLines(Log* log, const ConnectionPlaces* connections) : log_(log), connections_(connections) {}
 
-  // Where there may be fewer than are configured.
+  // Logs a bound below the configured one.
   void TellBound(const ServerConfig& config) const;
-  // Of those that found no place,
+  // Logs connections that found no place,
   void TellRefused(int64_t refused) const;
-  // and of those that cost too much: so many, and the last of them.
+  // and connections that cost too much: their number, and the last of them.
   void TellEnded(ConnectionExcess excess, const std::string& peer, int64_t ended) const;
 
  private:

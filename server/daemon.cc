@@ -32,14 +32,14 @@ namespace {
 
 // For what the last responses still need on their way out when no call is left.
 constexpr auto kFlushTime = std::chrono::milliseconds(200);
-// After which whoever has not read that its call is over is cut off.
+// The time after which a client that has not read the end of its call is cut off.
 constexpr auto kUnreadTime = std::chrono::milliseconds(500);
 // For all that is left to do when the calls had their time; and when there is to be no waiting.
 constexpr auto kEndTime = std::chrono::milliseconds(700);
 constexpr auto kHurriedEndTime = std::chrono::milliseconds(250);
 
-// A socket that the owner alone may connect to, and with `group` its group too, where the process's umask lets a group
-// write. Made so from the start: a later chmod would leave a moment in which others can connect.
+// Makes a socket to which only the owner may connect, and with `group` its group too if the process's umask lets a
+// group write. So from the start: a later chmod would leave a moment in which others can connect.
 class SocketMode {
  public:
   explicit SocketMode(bool group) : before_(umask(0177)) {
@@ -53,9 +53,9 @@ class SocketMode {
   const mode_t before_;
 };
 
-// Beyond this gRPC itself refuses a message, before the server sees it. Its own bound, limits.message_bytes, lies
-// below, so that the refusal names that and is counted; what a client can make the server hold beyond it is bounded
-// still.
+// Returns the size from which gRPC itself refuses a message, before the server sees it. The server's own bound,
+// limits.message_bytes, lies below, so that the refusal names that and is counted; the bytes that a client can make the
+// server hold beyond it are still bounded.
 int64_t MostOfAMessage(int64_t message_bytes) {
   const int64_t beyond = std::min(message_bytes, int64_t{64} << 20);
   return std::min<int64_t>(message_bytes + beyond, std::numeric_limits<int32_t>::max());
@@ -82,7 +82,7 @@ absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {
   return absl::OkStatus();
 }
 
-// As last reloaded; `reloader` is null before the server was ready.
+// Returns the settings as last reloaded; `reloader` is null before the server was ready.
 ServerConfig::Drain DrainOf(const ServerConfig& started, const Reloader* reloader) {
   return reloader == nullptr ? started.drain() : reloader->running().drain();
 }
@@ -102,8 +102,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& config, PollingThreads* polling) {
   RETURN_IF_ERROR(Check(config));
-  // As long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own that was
-  // polling on behalf of a large write.
+  // Lives as long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own
+  // that was polling on behalf of a large write.
   [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   std::unique_ptr<Daemon> daemon(new Daemon(config));
   ASSIGN_OR_RETURN(ServerAddresses addresses, ParseServerAddresses(config));
@@ -281,7 +281,7 @@ absl::Status Daemon::WarmUp() {
   for (const std::string& path : config_.warm_up().graphs()) {
     const absl::Status warm = WarmUpGraph(parts, path, order, stop_);
     if (warm.ok()) continue;
-    // What ended a server before is not to keep this one from starting.
+    // A program that ended a server before is not to keep this one from starting.
     const bool is_quarantined = IsRefusal(warm, Refusal::kQuarantined);
     if ((config_.warm_up().required() && !is_quarantined) || stop_.cancelled()) return warm;
     parts.log->Event(LogLevel::kWarning, "graph not warmed up", warm.message());
@@ -355,7 +355,7 @@ absl::StatusOr<Reloader::Outcome> Daemon::TakeConfig(const absl::StatusOr<Server
     config_refused_ = false;
     TellReload(cause, absl::OkStatus(), changed.empty() ? "no setting has changed" : "changed: " + changed);
   };
-  // What a restart would refuse, also of the settings that take one, is told now.
+  // Refusals of a restart are told now, also for settings that take one.
   const std::shared_ptr<const TlsMaterial> tls = parts_->tls == nullptr ? nullptr : parts_->tls->material();
   RETURN_IF_ERROR(CheckStart(*next, tls.get()));
   return reloader_->Reload(*next, tell);

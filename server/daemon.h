@@ -38,16 +38,16 @@ namespace tensord::server {
 //   (*daemon)->RunUntilStopped();
 class Daemon {
  public:
-  // Serving when it returns. UNAVAILABLE where an address cannot be had, INVALID_ARGUMENT where it is none, one
-  // beyond this machine without TLS that was not allowed, or where a file that the settings name cannot be used.
-  // `polling`, which may be null, outlives the daemon.
+  // Starts a server, which serves when this returns. UNAVAILABLE if an address cannot be had. INVALID_ARGUMENT if it is
+  // no address, if it is beyond this machine without TLS and that was not allowed, or if a file named in the settings
+  // cannot be used. `polling`, which may be null, outlives the daemon.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config, PollingThreads* polling = nullptr);
-  // The same in two steps: a server that nobody can reach yet, but that may be told to stop or to reload,
+  // The same in two steps: makes a server that nobody can reach yet, but that may be told to stop or to reload,
   static absl::StatusOr<std::unique_ptr<Daemon>> Create(const ServerConfig& config, PollingThreads* polling = nullptr);
-  // and its way, once, to one that serves: it listens, and warms up. CANCELLED where it was to stop before it was
+  // and its way, once, to one that serves: it listens, and warms up. CANCELLED if it was to stop before it was
   // ready.
   absl::Status Serve();
-  // What Start would refuse of a configuration before it does anything.
+  // Refuses as Start would, before anything is done.
   static absl::Status Check(const ServerConfig& config);
   // Stops at once where RunUntilStopped did not.
   ~Daemon();
@@ -56,14 +56,14 @@ class Daemon {
 
   // "unix:/path" or "127.0.0.1:4711", with the ports that were bound.
   const std::vector<std::string>& grpc_addresses() const { return grpc_addresses_; }
-  // Likewise, of tensord.v1.Admin; empty without one.
+  // Returns the address of tensord.v1.Admin; empty without one.
   const std::string& admin_address() const { return admin_address_; }
   // "127.0.0.1:9464"; empty without a metrics endpoint.
   std::string metrics_address() const { return metrics_ == nullptr ? "" : metrics_->address(); }
   const ServerParts& parts() const { return *parts_; }
-  // Null where no memory is shared.
+  // Returns null if no memory is shared.
   const MemoryBroker* broker() const { return broker_.get(); }
-  // Where the configuration comes from: files, what they were (FileWatch::StateOf) before they were first read, and the
+  // The source of the configuration: its files, their states (FileWatch::StateOf) before they were first read, and the
   // way to read them again.
   struct ConfigSource {
     std::vector<std::string> files;
@@ -73,15 +73,16 @@ class Daemon {
   // Lets a change of these files do what Reload does, each change once. Before it serves.
   void WatchConfig(ConfigSource source) { config_source_ = std::move(source); }
 
-  // What it was started with.
+  // Returns the configuration at the start.
   const ServerConfig& config() const { return config_; }
 
-  // Whether graphs are being compiled or programs run, or wait for it: the destructor waits for these, also where
-  // nobody else does.
+  // Tells whether graphs are compiled or programs run, or wait for it: the destructor waits for these, even if nobody
+  // else does.
   bool IsBusy() const;
 
-  // What is called when calls have had the time that they have, and again whenever the end comes nearer, with the time
-  // after which the process is to end whatever still runs in it. Before the daemon may be told to stop.
+  // Sets the function to call when the time of calls is over, and again whenever the end comes nearer. Its argument is
+  // the time after which the process is to end, whatever still runs in it. Called before the daemon may be told to
+  // stop.
   void SetEndWithin(std::function<void(std::chrono::milliseconds)> end_within) { end_within_ = std::move(end_within); }
 
   // The first time: drain. Again: do not wait any longer.
@@ -90,8 +91,8 @@ class Daemon {
   void RequestDrain(std::optional<absl::Duration> timeout);
 
   // Takes a configuration that was read again, and the files that it names: everything that can change without a
-  // restart, or nothing where something is wrong, which the log and a metric then say. `next` may be the error of
-  // reading. Kept until the server is ready. The outcome, which is empty where it was kept or refused.
+  // restart. If something is wrong, nothing changes, and the log and a metric say so. `next` may be the error of
+  // reading. Kept until the server is ready. The outcome is empty if it was kept or refused.
   Reloader::Outcome Reload(const absl::StatusOr<ServerConfig>& next, ReloadCause cause = ReloadCause::kSignal);
 
   // Returns when a stop was requested and is complete: health says NOT_SERVING, after the grace new calls are refused
@@ -106,9 +107,9 @@ class Daemon {
   absl::Status BeginToServe();
   // The server of tensord.v1.Admin, where one is configured.
   absl::Status ListenForOperators();
-  // Begins to hand out shared memory, where that is configured; before the first call can come.
+  // Begins to hand out shared memory, if configured; before the first call can come.
   absl::Status ShareMemory(std::optional<ListenAddress> address);
-  // What is done before the first call can come.
+  // Does the work before the first call can come.
   absl::Status WarmUp();
   // Takes the locks that every call takes: it hangs where they would.
   void Probe() const;
@@ -121,7 +122,7 @@ class Daemon {
   void EndWithin(std::chrono::milliseconds time) const;
   // Ends the calls of both servers, those of peers that do not read as well.
   void EndCalls(bool at_once);
-  // As Reload, for the files alone; whether they were taken. On the watch's thread.
+  // Reloads as Reload does, the files alone; true if they were taken. On the watch's thread.
   bool ReloadFiles();
   absl::StatusOr<Reloader::Outcome> TakeConfig(const absl::StatusOr<ServerConfig>& next, ReloadCause cause);
   void TellReload(ReloadCause cause, const absl::Status& status, absl::string_view what);
@@ -150,7 +151,7 @@ class Daemon {
   std::string admin_address_;
   std::unique_ptr<MemoryBroker> broker_;  // null: no memory is shared
 
-  // What its watch looks at stands above it.
+  // The things that its watch looks at stand above it.
   ServiceNotifier notifier_{ServiceNotifier::FromEnvironment()};
 
   std::function<void(std::chrono::milliseconds)> end_within_;  // empty: nobody asks

@@ -5,8 +5,8 @@
 
 namespace tensord::server {
 
-// The revision of the sources that this was built from, "-dirty" behind it where they had changes; "unknown" where the
-// build knew none.
+// Returns the revision of the sources of this build, with "-dirty" if they had changes; "unknown" if the build knew
+// none.
 absl::string_view GitRevision();
 
 }  // namespace tensord::server

@@ -47,18 +47,18 @@ int Complain(const absl::Status& status) {
   return status.code() == absl::StatusCode::kInvalidArgument ? kWrongUsage : 1;
 }
 
-// The configuration as the command line gives it now.
+// Returns the configuration as the command line gives it now.
 absl::StatusOr<ServerConfig> ReadConfig(const std::vector<std::string>& arguments) {
   absl::StatusOr<CommandLine> line = ParseCommandLine(arguments);
   if (!line.ok()) return line.status();
   return std::move(line->config);
 }
 
-// What a signal handler may reach is static.
+// The objects that a signal handler uses are static.
 std::atomic<const FlightRecorder*> crash_recorder{nullptr};
 std::atomic<Quarantine*> crash_quarantine{nullptr};
 
-// What is to keep the next start safe comes first: who reads standard error may be stuck.
+// Protects the next start first: the reader of standard error may be stuck.
 void SayLastWord(int signal, bool is_of_this_thread) {
   Quarantine* const quarantine = crash_quarantine.load();
   if (quarantine != nullptr) quarantine->WriteCrash(signal, is_of_this_thread);
@@ -77,8 +77,8 @@ void SayLastWord(int signal, bool is_of_this_thread) {
   line.WriteTo(STDERR_FILENO);
 }
 
-// Waits for the orderly end. What still compiles or runs then has nobody to answer, and may take longer than whoever
-// stops the server waits.
+// Waits for the orderly end. Nobody waits for the compilations or runs that are still going on then, and they may
+// outlast the patience of the process that stops the server.
 int End(Daemon* daemon) {
   daemon->RunUntilStopped();
   if (daemon->IsBusy()) {
@@ -89,8 +89,9 @@ int End(Daemon* daemon) {
   return 0;
 }
 
-// OpenBLAS reads its environment before main: the program begins again where cpu.isa wants another core than that says.
-// Once, and where somebody chose a core, or it cannot be done, never: the server's log says what was not bound then.
+// Begins the program again if cpu.isa wants another core than OPENBLAS_CORETYPE says: OpenBLAS reads its environment
+// before main. Once; never if somebody chose a core, or it cannot be done: the server's log then names the unbound
+// part.
 void BeginAgainForBlas(const ServerConfig& config, char** argv) {
   constexpr char kVariable[] = "OPENBLAS_CORETYPE";
   const std::string core = BlasCoreWithin(config);
@@ -102,7 +103,7 @@ void BeginAgainForBlas(const ServerConfig& config, char** argv) {
   execv(program.c_str(), argv);
 }
 
-// Lets nothing that runs keep the process beyond the time that its end may take.
+// Keeps running work from holding the process beyond the time of its end.
 void BoundEnd(Daemon* daemon) {
   LastExit& exit = LastExit::OfProcess();
   exit.SetLastWord([daemon] {

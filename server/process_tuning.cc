@@ -7,8 +7,7 @@ namespace tensord::server {
 
 void TuneProcess() {
   TuneAllocator();
-  // Debian's Abseil looks for cycles at every lock, gRPC's too; that is for the tests, which start servers of their
-  // own.
+  // Debian's Abseil looks for cycles at every lock, gRPC's too; the tests, which start servers of their own, keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 

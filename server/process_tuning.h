@@ -3,8 +3,8 @@
 
 namespace tensord::server {
 
-// For a process that is a server, and a benchmark that wants to be measured like one: the allocator keeps large memory
-// (TuneAllocator), and no lock is looked at for cycles. Once, before anything else.
+// Tunes a process that is a server, or a benchmark to be measured like one: the allocator keeps large memory
+// (TuneAllocator), and no lock is searched for cycles. Once, before anything else.
 void TuneProcess();
 
 }  // namespace tensord::server

@@ -16,7 +16,7 @@ namespace {
 
 using Commit = ReloadablePart::Commit;
 
-// A part that only takes values, which ValidateConfig has looked at.
+// Makes a part that only takes values, which ValidateConfig has checked.
 ReloadablePart TakesValues(std::vector<std::string> settings, std::function<void(const ServerConfig&)> take) {
   return {std::move(settings),
           [take = std::move(take)](const ServerConfig& config) -> absl::StatusOr<Commit> {

@@ -10,11 +10,11 @@
 
 namespace tensord::server {
 
-// Everything of a running server that takes new settings or new content of files: the one place that says what needs no
-// restart. The parts and the broker, which may be null, must outlive the result.
+// Returns everything of a running server that takes new settings or new content of files: the one list of changes that
+// need no restart. The parts and the broker, which may be null, must outlive the result.
 std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts, MemoryBroker* broker);
 
-// The files whose content those parts take, as the configuration names them.
+// Returns the files whose content those parts take, as the configuration names them.
 std::vector<std::string> WatchedFiles(const ServerConfig& config);
 
 }  // namespace tensord::server

@@ -12,7 +12,7 @@
 
 namespace tensord::server {
 
-// Where one server listens, and for whom. A value.
+// The addresses at which one server listens, each for its kind of callers. A value.
 struct ServerAddresses {
   std::vector<ListenAddress> calls;            // the default's place where none is set
   std::optional<ListenAddress> admin;          // none: there is no such listener; likewise below
@@ -20,8 +20,9 @@ struct ServerAddresses {
   std::optional<ListenAddress> shared_memory;  // a unix socket
 };
 
-// INVALID_ARGUMENT, with the settings and their values, where one is no address that its listener takes, one of `calls`
-// is beyond this machine without TLS that was not allowed, or where two are the same. Makes nothing.
+// Parses the addresses and makes nothing. INVALID_ARGUMENT, with the settings and their values, if one is no address
+// that its listener takes, if one of `calls` is beyond this machine without TLS and that was not allowed, or if two are
+// the same.
 absl::StatusOr<ServerAddresses> ParseServerAddresses(const ServerConfig& config);
 
 // limits.connection_idle_ms for a server at these addresses, decided where it is left to the server. 0: never.

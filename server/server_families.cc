@@ -15,7 +15,7 @@ absl::Status Unloadable(absl::string_view path, const absl::Status& why) {
   return absl::InvalidArgumentError(absl::StrCat("the plugin ", path, " cannot be loaded: ", why.message()));
 }
 
-// Whether each op's message is linked in, and has a field for every attribute.
+// Checks that each op's message is linked in, and has a field for every attribute.
 absl::Status CheckMessages(absl::string_view path, absl::Span<const OpDef> ops) {
   for (const OpDef& op : ops) {
     const auto message = codec::NewExtension(op);

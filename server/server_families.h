@@ -21,17 +21,17 @@ struct FamilyPlugin;
 
 namespace tensord::server {
 
-// The families of one server: those that are built in, and those of the plugins that its configuration names.
-// Immutable, so thread-safe.
+// The families of one server: the built-in ones, and those of the plugins that its configuration names. Immutable, so
+// thread-safe.
 class ServerFamilies {
  public:
-  // INVALID_ARGUMENT, with the path, where a plugin cannot be used. `audit_kernels` knows what a backend's tables are,
-  // and says what is wrong with a plugin's.
+  // Loads the families. INVALID_ARGUMENT, with the path, if a plugin cannot be used. `audit_kernels` knows the tables
+  // of a backend, and checks a plugin's.
   static absl::StatusOr<std::unique_ptr<const ServerFamilies>> Load(
       const ServerConfig& config, absl::FunctionRef<absl::Status(const FamilyPlugin&)> audit_kernels);
 
   const OpRegistry& registry() const { return *registry_; }
-  // The plugins' kernels for a kind of device: "cpu".
+  // Returns the plugins' kernels for a kind of device: "cpu".
   std::vector<DeviceKernels> KernelsOf(absl::string_view device_kind) const;
   // "sample of /usr/lib/tensord/sample.so"; one a plugin.
   const std::vector<std::string>& loaded() const { return loaded_; }

@@ -68,7 +68,7 @@ absl::Status CheckDiskPath(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("setting program_cache.disk_path: ", folder.message()));
 }
 
-// Where memory is counted strictly, what a client gave back of a region may be gone when the server writes there.
+// If memory is counted strictly, pages that a client gave back of a region may be gone when the server writes there.
 absl::Status CheckSharedMemory(const ServerConfig::SharedMemory& config) {
   if (config.listen().empty()) return absl::OkStatus();
   std::ifstream file("/proc/sys/vm/overcommit_memory");

@@ -8,9 +8,9 @@ namespace tensord::server {
 
 struct TlsMaterial;
 
-// What a start would refuse of a configuration before it does anything: values, addresses, and what the files and
-// folders are that it names. INVALID_ARGUMENT or FAILED_PRECONDITION with the setting and its value. Changes nothing,
-// in this process too: plugins are looked for, not loaded. `running` as of LoadTlsMaterial.
+// Checks a configuration as a start would, before anything is done: values, addresses, and the files and folders that
+// it names. INVALID_ARGUMENT or FAILED_PRECONDITION with the setting and its value. Changes nothing, not in this
+// process either: plugins are looked for, not loaded. `running` as in LoadTlsMaterial.
 absl::Status CheckStart(const ServerConfig& config, const TlsMaterial* running = nullptr);
 
 }  // namespace tensord::server

@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// How much of what each may have tenants have now, under the names that their metrics have.
+// Returns each tenant's used share of its quotas, under the names of their metrics.
 CollectedMetrics::Quotas TenantQuotasOf(const ServerParts& parts);
 
 }  // namespace tensord::server

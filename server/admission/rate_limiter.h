@@ -13,9 +13,9 @@
 
 namespace tensord::server {
 
-// How many requests a second each tenant may send: a bucket of tokens a tenant, kept as the time at which it is full
-// again (the generic cell rate algorithm). Tenants whose bucket is full are forgotten. Thread-safe; without a rate it
-// takes no lock.
+// The limit of requests a second that each tenant may send: a bucket of tokens a tenant, kept as the time at which it
+// is full again (the generic cell rate algorithm). Tenants whose bucket is full are forgotten. Thread-safe; without a
+// rate it takes no lock.
 class RateLimiter {
  public:
   struct Options {
@@ -25,15 +25,15 @@ class RateLimiter {
 
   explicit RateLimiter(const Options& options);
 
-  // From now on. What a tenant has used of its bucket stays used, as far as the new one goes.
+  // Changes the options. Used-up parts of a tenant's bucket stay used, as far as the new bucket goes.
   void SetOptions(const Options& options);
   Options options() const;
 
-  // RATE_LIMITED, with the time after which the next one is let in.
+  // Fails with RATE_LIMITED, with the time after which the next one is let in.
   absl::Status Admit(const std::string& tenant, absl::Time now);
 
   int64_t tenants() const;  // that are remembered
-  // Of the requests that a tenant may send at once.
+  // Returns each tenant's used share of the requests that it may send at once.
   Shares TenantShares(absl::Time now) const;
 
  private:

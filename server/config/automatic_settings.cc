@@ -5,8 +5,8 @@
 namespace tensord::server {
 namespace {
 
-// Of the memory of tensors. The rest is for what no plan knows: results on their way to clients, sizes that runs
-// decide.
+// The tenths of tensors' memory that plans may use. The rest is for sizes that no plan knows: results on their way to
+// clients, sizes that runs decide.
 constexpr int64_t kPlannedTenths = 9;
 constexpr int32_t kPercentOfOneOfSeveral = 50;
 // Connections to /metrics, and files: those of the log, of programs, of plugins and certificates, of gRPC's own.

@@ -7,7 +7,7 @@
 
 namespace tensord::server {
 
-// What the settings that are left to the server are decided by.
+// The facts that decide the automatic settings.
 struct Surroundings {
   int64_t tensor_bytes = 0;  // that all tensors may take of the memory
   bool has_tenants = false;  // several, that may run programs
@@ -21,9 +21,9 @@ inline constexpr int64_t kMostAdminConnections = 32;
 // shared memory, so that these go on working however many clients connect.
 int64_t DescriptorsBesideConnections(const ServerConfig& config);
 
-// The configuration with cpu.memory_bytes and the parts of tenants decided, where they are left to the server, and with
-// as many connections as there are descriptors for, at least one: what its parts take, and what it tells. Beyond that
-// nothing is changed.
+// Returns the configuration with cpu.memory_bytes and the parts of tenants decided if they are left to the server, and
+// with at most as many connections as there are descriptors for, at least one. The server's parts take these values,
+// and GetServerInfo tells them. Nothing else is changed.
 ServerConfig WithAutomaticSettings(const ServerConfig& config, const Surroundings& surroundings);
 
 }  // namespace tensord::server

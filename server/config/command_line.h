@@ -10,7 +10,7 @@
 
 namespace tensord::server {
 
-// What the command line asks for. Flags win over the file of --config, whatever their order.
+// The request of a command line. Flags win over the file of --config, whatever their order.
 struct CommandLine {
   enum class Action { kRun, kCheckConfig, kPrintDefaultConfig, kVersion, kHelp };
 
@@ -18,14 +18,14 @@ struct CommandLine {
   ServerConfig config;
 };
 
-// Of the arguments after the program's name; --name=value and --name value are the same. A flag that does not exist is
-// an error, so is a configuration that the server could not run with.
+// Parses the arguments after the program's name; --name=value and --name value are the same. An unknown flag is an
+// error, and so is a configuration that the server could not run with.
 absl::StatusOr<CommandLine> ParseCommandLine(absl::Span<const std::string> arguments);
 
-// The files that --config names among such arguments; none where the flags are wrong.
+// Returns the files that --config names among such arguments; none if the flags are wrong.
 std::vector<std::string> ConfigFilesOf(absl::Span<const std::string> arguments);
 
-// What --help prints.
+// Returns the text of --help.
 std::string HelpText();
 
 }  // namespace tensord::server

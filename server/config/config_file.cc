@@ -161,7 +161,7 @@ absl::Status CheckAccess(const ServerConfig& config) {
   return absl::OkStatus();
 }
 
-// Whether there is no graph at all where that limit of graphs is 0.
+// Tells whether a limit of 0 lets no graph through at all.
 bool LetsNothingThrough(absl::string_view limit) {
   return limit == "dimension" || limit == "graph_bytes" || limit == "graph_nodes" || limit == "graph_outputs" ||
          limit == "name_bytes" || limit == "rank" || limit == "tensor_bytes";
@@ -206,10 +206,10 @@ absl::Status MergeConfigText(absl::string_view text, ServerConfig* config) {
 
 absl::Status MergeConfigFile(const std::string& path, ServerConfig* config) {
   const absl::StatusOr<RegularFile> read = ReadRegularFile(path);
-  // Whatever is wrong with it, the file that was named cannot be used.
+  // Whatever its fault, the named file cannot be used.
   if (!read.ok()) return absl::InvalidArgumentError(read.status().message());
   const RegularFile& file = *read;
-  // Whoever writes it in place empties it first. Taken as a configuration that would put every setting back.
+  // Editors that write a file in place empty it first. An empty configuration would put every setting back.
   if (file.content.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is empty; a configuration without settings has a comment"));
   }

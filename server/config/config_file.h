@@ -15,22 +15,22 @@ namespace tensord::server {
 // Merges a file's content into `config`: JSON where it begins with '{', else protobuf's text form. A field that does
 // not exist is an error.
 absl::Status MergeConfigText(absl::string_view text, ServerConfig* config);
-// NOT_FOUND where it cannot be opened; an empty file is an error.
+// Fails with NOT_FOUND if it cannot be opened; an empty file is an error.
 absl::Status MergeConfigFile(const std::string& path, ServerConfig* config);
 
 // "limits.message_bytes=67108864". A repeated field is appended to.
 absl::Status SetConfigField(absl::string_view assignment, ServerConfig* config);
 
-// Whether callers must say who they are, over TCP at least.
+// Tells whether callers must prove their identity, over TCP at least.
 bool RequiresIdentity(const ServerConfig& config);
 
-// Whether every value is one that the server can run with.
+// Checks that the server can run with every value.
 absl::Status ValidateConfig(const ServerConfig& config);
 
-// The limits on graphs and tensors: those of `config`, and the defaults of those that it leaves out.
+// Returns the limits on graphs and tensors: those of `config`, and defaults for those that it leaves out.
 codec::GraphLimits GraphLimitsOf(const ServerConfig& config);
 
-// The configuration with every default filled in.
+// Returns the configuration with every default filled in.
 ServerConfig WithDefaults(const ServerConfig& config);
 
 // The same in text form; MergeConfigText reads it back.

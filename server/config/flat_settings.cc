@@ -15,7 +15,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::util::FieldMaskUtil;
 
-// All values of a field, printed.
+// Returns all values of a field, printed.
 std::string Printed(const Message& message, const FieldDescriptor& field) {
   std::string text, value;
   const int count = field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) : 1;

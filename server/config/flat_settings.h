@@ -9,17 +9,17 @@
 
 namespace tensord::server {
 
-// The paths of the settings whose values differ, "limits.rank", in the order of the .proto file. What is not set counts
-// as its default.
+// Returns the paths of the settings whose values differ, "limits.rank", in the order of the .proto file. An unset value
+// counts as its default.
 std::vector<std::string> ChangedSettings(const ServerConfig& before, const ServerConfig& after);
 
-// The paths of all settings, in that order.
+// Returns the paths of all settings, in that order.
 std::vector<std::string> AllSettings();
 
-// Whether server_config.proto says of the setting that a running server takes it again.
+// Tells whether server_config.proto lets a running server reload the setting.
 bool Reloads(absl::string_view path);
 
-// Gives `to` the value that `from` has at the path; false where there is no such setting.
+// Gives `to` the value that `from` has at the path; false if there is no such setting.
 bool CopySetting(absl::string_view path, const ServerConfig& from, ServerConfig* to);
 
 }  // namespace tensord::server

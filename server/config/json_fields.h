@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// Of a text that protobuf has taken as JSON: refuses an object with a field that is there twice, in either spelling.
+// Checks a text that protobuf has taken as JSON: refuses an object with the same field twice, in either spelling.
 // Protobuf itself takes the last.
 absl::Status CheckFieldsAreOnce(absl::string_view json);
 

@@ -23,7 +23,7 @@ class LiveInt64 {
   std::atomic<int64_t> value_;
 };
 
-// To the nanosecond, up to 292 years.
+// A duration to the nanosecond, up to 292 years.
 class LiveDuration {
  public:
   LiveDuration(absl::Duration value = absl::ZeroDuration())  // NOLINT(google-explicit-constructor)

@@ -14,7 +14,7 @@ struct RegularFile {
   mode_t mode = 0;
 };
 
-// A small file, whole. With the path: NOT_FOUND where it cannot be opened; INVALID_ARGUMENT where it is a folder or a
+// A small file, whole. With the path: NOT_FOUND if it cannot be opened; INVALID_ARGUMENT if it is a folder or a
 // pipe, is large, or cannot be read to its end.
 absl::StatusOr<RegularFile> ReadRegularFile(const std::string& path);
 

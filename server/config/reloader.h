@@ -12,17 +12,17 @@
 
 namespace tensord::server {
 
-// A part of a running server that takes new settings, or the new content of files that they name.
+// A part of a running server that takes new settings, or the new content of files named in settings.
 struct ReloadablePart {
   // Puts in force what was prepared. Cannot fail.
   using Commit = std::function<void()>;
 
-  // Whose change it takes, those of them that server_config.proto lets reload: "log.level", or "log" for all below.
+  // The settings that it takes if server_config.proto lets them reload: "log.level", or "log" for all below.
   std::vector<std::string> settings;
   // Reads and checks what it needs of the configuration, and changes nothing.
   std::function<absl::StatusOr<Commit>(const ServerConfig& config)> prepare;
-  // It is part of every reload: its files may have changed. Others are where one of their settings has, so that what an
-  // operator set by hand stays.
+  // True if it is part of every reload, because its files may have changed. Other parts take part only if one of their
+  // settings has changed, so that values an operator set by hand stay.
   bool reads_files = false;
 };
 
@@ -36,8 +36,8 @@ class Reloader {
 
   Reloader(ServerConfig running, std::vector<ReloadablePart> parts);
 
-  // Takes a configuration that ParseCommandLine has validated. Where a part refuses, nothing has changed. `tell` hears
-  // of what is certain to be done just before it is done, while the log still has its old level; it may be null.
+  // Takes a configuration that ParseCommandLine has validated. If a part refuses, nothing has changed. `tell` hears of
+  // each certain change just before it is made, while the log still has its old level; it may be null.
   absl::StatusOr<Outcome> Reload(const ServerConfig& next, const std::function<void(const Outcome&)>& tell = nullptr);
   // Takes the files again that the running configuration names.
   absl::Status ReloadFiles();
@@ -45,7 +45,7 @@ class Reloader {
   ServerConfig running() const;
 
  private:
-  // Of the parts that such a change concerns.
+  // Prepares the parts that such a change concerns.
   absl::StatusOr<std::vector<ReloadablePart::Commit>> Prepare(const ServerConfig& config,
                                                               const std::vector<std::string>& changed) const;
   bool CanChange(const std::string& setting) const;

@@ -17,7 +17,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using Comments = std::map<std::string, std::vector<std::string>>;
 
-// "limits" of "optional Limits limits = 4;"; empty where the line declares no field.
+// "limits" of "optional Limits limits = 4;"; empty if the line declares no field.
 absl::string_view FieldName(absl::string_view line) {
   const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
   const bool declares = words.size() > 3 && (words[0] == "optional" || words[0] == "repeated") && words[3] == "=";

@@ -9,13 +9,13 @@
 
 namespace tensord::server {
 
-// The comments of a .proto file, as lines without their slashes, by what they stand before: "Limits.rank" for a field
-// of the outermost message's message Limits, "limits" for a field of its own, "Limits" for the message itself. Knows as
-// much of the language as server_config.proto uses: one outermost message, and comments of their own lines.
+// Returns the comments of a .proto file, as lines without their slashes, by what they stand before: "Limits.rank" for a
+// field of the outermost message's message Limits, "limits" for a field of its own, "Limits" for the message itself.
+// Knows as much of the language as server_config.proto uses: one outermost message, and comments of their own lines.
 std::map<std::string, std::vector<std::string>> CommentsOf(absl::string_view proto);
 
-// All settings with their defaults, in text form, each after what server_config.proto says of it and with a mark where
-// SIGHUP changes it; MergeConfigText reads it back.
+// Returns all settings with their defaults, in text form, each after its comment in server_config.proto and with a mark
+// if SIGHUP changes it; MergeConfigText reads it back.
 std::string PrintDefaultConfig();
 
 }  // namespace tensord::server

@@ -12,7 +12,7 @@
 
 namespace tensord::server {
 
-// What each connection of a server may cost, and how many were ended because they went beyond it. Shared by the
+// The cost that each connection of a server may have, and the number of connections ended for more. Shared by the
 // connections and the server; thread-safe.
 class ConnectionBounds {
  public:

@@ -21,24 +21,24 @@
 
 namespace tensord::server {
 
-// Where the connections of a server come in: opens its sockets, and hands on the connections that have a place; others
-// are closed. Owns its sockets and a thread. Thread-compatible; its places and what it calls must outlive it.
+// The listener of a server: opens its sockets, and hands on the connections that have a place; others are closed. Owns
+// its sockets and a thread. Thread-compatible; its places and the functions it calls must outlive it.
 //
 //   absl::StatusOr<std::unique_ptr<ConnectionListener>> listener = ConnectionListener::Open(addresses, &places);
-//   ...                        // what takes the connections starts
+//   ...                        // the taker of the connections starts
 //   (*listener)->Start(...);
-//   (*listener)->Stop();       // before that ends
+//   (*listener)->Stop();       // before the taker ends
 class ConnectionListener {
  public:
-  // Takes a connection of the address of that number: its socket, which does not block, and the one that it came by.
+  // Takes a connection of the address of that number: its socket, which does not block, and the listener's socket.
   using Give = std::function<void(size_t address, int listener, int connection)>;
   // Told of connections that were refused since the last time: at once of the first, and then not more often than every
   // kTellEvery.
   using Tell = std::function<void(int64_t refused)>;
   static constexpr std::chrono::seconds kTellEvery{10};
 
-  // From now on clients may connect, and wait. UNAVAILABLE names the address that cannot be had. The paths of unix
-  // sockets are free, and get the mode that the process's umask leaves.
+  // Opens the addresses: from now on clients may connect, and wait. UNAVAILABLE names the address that cannot be had.
+  // The paths of unix sockets are free, and get the mode that the process's umask leaves.
   static absl::StatusOr<std::unique_ptr<ConnectionListener>> Open(absl::Span<const ListenAddress> addresses,
                                                                   ConnectionPlaces* places,
                                                                   std::shared_ptr<ConnectionBounds> bounds);
@@ -46,12 +46,13 @@ class ConnectionListener {
   ConnectionListener(const ConnectionListener&) = delete;
   ConnectionListener& operator=(const ConnectionListener&) = delete;
 
-  // As given, with the ports that they got.
+  // Returns the given addresses, with the ports that they got.
   const std::vector<ListenAddress>& addresses() const { return addresses_; }
 
-  // Once. Both are called by the listener's thread. Whether what comes over TCP is encrypted.
+  // Starts the listener, once. Its thread calls both functions. `is_encrypted`: connections over TCP are encrypted.
   void Start(Give give, Tell tell, bool is_encrypted);
-  // Nothing is given after it. Closes the sockets, and removes those that have a path which is still theirs.
+  // Stops the listener: no connection is given afterwards. Closes the sockets, and removes their paths if these still
+  // belong to them.
   void Stop();
 
  private:

@@ -21,7 +21,7 @@ ConnectionPeer PeerOfV4(const in_addr& address, int port) {
 }
 
 ConnectionPeer PeerOfV6(const in6_addr& address, int port) {
-  // What a host of today has is a network of these bits.
+  // A host of today has a network of these bits.
   constexpr size_t kNetworkBytes = 8;
   char text[INET6_ADDRSTRLEN] = "";
   inet_ntop(AF_INET6, &address, text, sizeof(text));

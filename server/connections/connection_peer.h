@@ -7,17 +7,17 @@
 
 namespace tensord::server {
 
-// Who is at the other end of a connection. A value.
+// The other end of a connection. A value.
 struct ConnectionPeer {
   std::string name;     // as gRPC names it to calls: "ipv4:127.0.0.1:4711"; of a unix socket all of one process alike
   std::string address;  // for whom it counts: "ipv4:127.0.0.1", of IPv6 the network of 64 bits; empty: a unix socket
   std::string text;     // for people
 };
 
-// "pid=4711,uid=1000": of the process that connected, as the system knows it. Empty where it does not.
+// "pid=4711,uid=1000": of the process that connected, as the system knows it. Empty if it does not.
 std::string UnixPeerName(int connection);
 
-// Of a connection that was accepted from there.
+// Returns the peer of a connection accepted from `from`.
 ConnectionPeer ConnectionPeerOf(int connection, const sockaddr_storage& from);
 
 }  // namespace tensord::server

@@ -86,7 +86,7 @@ bool ConnectionPlaces::EndUnusedLocked(const ConnectionPeer& peer) {
 bool ConnectionPlaces::Take(int descriptor, const ConnectionPeer& peer) {
   const Socket socket = SocketAt(descriptor);
   MutexLock lock(&mutex_);
-  // Whatever had the number before is closed.
+  // An earlier connection with the same number is closed.
   if (const auto before = taken_.find(descriptor); before != taken_.end()) EraseLocked(before);
   if (!HasRoomLocked(peer)) ForgetClosedLocked();
   if (!HasRoomLocked(peer) && !EndUnusedLocked(peer)) {

@@ -5,7 +5,7 @@
 
 namespace tensord::server {
 
-// Where a server listens unless it is told otherwise. A value.
+// The default address of a server. A value.
 struct DefaultSocket {
   std::string folder;
   bool is_private_folder = false;  // the server's own, which may have to be made; else the user's runtime folder

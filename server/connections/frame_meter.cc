@@ -15,7 +15,7 @@ constexpr uint8_t kAcknowledges = 1;
 // the connection. Clients that measure their connections ping as often as they call.
 constexpr double kCancelsOfAPing = 1.0 / 8;
 
-// Clients fill frames, of which the smallest that any has to take have 16 KiB; some leave a few less full.
+// Clients fill frames. The smallest limit that a peer may set is 16 KiB; some frames are a little less full.
 constexpr int64_t kFrameBytes = int64_t{16} << 10;
 constexpr int64_t kPartialFrames = 8;
 
@@ -96,8 +96,8 @@ ConnectionExcess FrameMeter::AddHeaders(int64_t size) {
   return is_acknowledged_ || FitsEarly(size) ? ConnectionExcess::kNone : ConnectionExcess::kSettings;
 }
 
-// gRPC holds nobody to settings that he has not acknowledged: neither to the number of calls, nor to what their headers
-// are when those that stand for others, of one byte each, are written out.
+// gRPC holds nobody to settings that he has not acknowledged: neither to the number of calls, nor to the size of their
+// headers with references, of one byte each, written out.
 bool FrameMeter::FitsEarly(int64_t size) {
   early_bytes_ += size;
   return early_bytes_ <= limits_.early_header_bytes && static_cast<int64_t>(early_calls_.size()) <= limits_.early_calls;

@@ -21,7 +21,7 @@ struct FrameLimits {
   // Sixteen times as many other frames may come that flow control does not bound: window updates, acknowledgements,
   // priorities, unknown ones, empty data. Another may come for every kBytesOfAFrame that the client is sent.
   static constexpr int64_t kFramesOfACancel = 16, kBytesOfAFrame = 128;
-  // Before the client has acknowledged the server's settings, which bound these: calls, and the headers of all.
+  // Calls, and the headers of all, before the client has acknowledged the server's settings, which bound these.
   int64_t early_calls = 0;
   int64_t early_header_bytes = 0;
 };
@@ -31,9 +31,10 @@ struct FrameLimits {
 class FrameMeter {
  public:
   using Clock = std::chrono::steady_clock;
-  // Whether the client reads what it is sent, at this moment: one that does not gets no time, since what it took back
-  // is still held. One that does is seen not to now and then, while it takes back many at once: so any frame's head is
-  // a moment to look, and the time since the last that was seen counts.
+  // Tells whether the client reads its answers at this moment. A client that does not read gets no time, since the
+  // calls it took back are still held. A reading client may seem not to read now and then, while it takes back many
+  // calls at once. So every frame's head is a moment to look, and the time since the last moment at which it was seen
+  // reading counts.
   using Reads = std::function<bool()>;
 
   FrameMeter(const FrameLimits& limits, Clock::time_point now);
@@ -43,7 +44,7 @@ class FrameMeter {
   // Takes note of bytes that the client was sent, which it may answer by window updates.
   void Sent(int64_t bytes);
 
-  // The bytes that came next, at that time. Beyond a limit it stays so.
+  // Reads the next bytes, which came at that time. Beyond a limit the result stays.
   ConnectionExcess Read(absl::string_view bytes, Clock::time_point now, const Reads& reads);
 
  private:
@@ -64,7 +65,7 @@ class FrameMeter {
   size_t head_bytes_ = 0;                       // of it that have come
   int64_t block_bytes_ = 0, block_frames_ = 0;  // of the headers that have begun
   bool has_sent_ = false, is_acknowledged_ = false;
-  // Until the settings are acknowledged: the calls that were made and not taken back, and the bytes of all headers.
+  // The calls that were made and not taken back, and the bytes of all headers, until the settings are acknowledged.
   absl::flat_hash_set<uint32_t> early_calls_;
   int64_t early_bytes_ = 0;
   double cancels_;  // that may come now

@@ -24,7 +24,7 @@ absl::Status SystemError(absl::string_view what, const std::string& path) {
   return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno)));
 }
 
-// Whether something accepts connections at the path.
+// Tells whether something accepts connections at the path.
 absl::StatusOr<bool> Answers(const std::string& path, int type = SOCK_STREAM) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -9,14 +9,14 @@
 
 namespace tensord::server {
 
-// Where the server listens: a unix socket, or a TCP port.
+// An address that the server listens at: a unix socket, or a TCP port.
 struct ListenAddress {
   std::string socket_path;  // of a unix socket; empty: TCP
   std::string host;         // "127.0.0.1", "[::1]", "localhost"
   int port = 0;             // 0: a free one
 
   bool is_unix() const { return !socket_path.empty(); }
-  // Only processes of this machine can reach it.
+  // Tells whether only processes of this machine can reach it.
   bool is_local() const;
   // "unix:/path" or "host:port".
   std::string ToString() const;
@@ -26,12 +26,12 @@ struct ListenAddress {
 // a socket.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
-// "unix:$XDG_RUNTIME_DIR/tensord.sock", or "unix:/tmp/tensord-<uid>/tensord.sock" where that variable is unset or
-// empty; the latter folder is made, for this user alone, and refused where it is somebody else's.
+// Returns "unix:$XDG_RUNTIME_DIR/tensord.sock", or "unix:/tmp/tensord-<uid>/tensord.sock" if that variable is unset or
+// empty. The latter folder is made, for this user alone, and refused if it belongs to somebody else.
 absl::StatusOr<ListenAddress> DefaultListenAddress();
 
-// Makes sure that the path is free: removes the socket of a server that is gone. UNAVAILABLE where a server answers on
-// it, or where it is no socket. gRPC itself would take the path from a living server without a word.
+// Makes sure that the path is free: removes the socket of a server that is gone. UNAVAILABLE if a server answers on it,
+// or if it is no socket. gRPC itself would take the path from a living server without a word.
 absl::Status PrepareSocketPath(const std::string& path);
 
 }  // namespace tensord::server

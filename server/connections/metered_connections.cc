@@ -25,17 +25,17 @@
 namespace tensord::server {
 namespace {
 
-// What is done meanwhile with gRPC's memory, which its threads hand on in an order that ThreadSanitizer does not see:
-// deploy/dev/tsan.supp silences it where gRPC does it itself.
+// A span of work on gRPC's memory, which its threads hand on in an order that ThreadSanitizer does not see:
+// deploy/dev/tsan.supp silences gRPC's own accesses.
 struct OrderedByGrpc {
   OrderedByGrpc() { ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_BEGIN(); }
   ~OrderedByGrpc() { ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_END(); }
 };
 
-// The encrypted connection that this thread has received from last; what it has decrypted since is of that.
+// The encrypted connection that this thread has received from last; bytes decrypted since belong to it.
 thread_local int decrypting = -1;
 
-// Whether there is room for more of what the client is sent.
+// Tells whether the socket has room for more answers to the client.
 bool Reads(int descriptor) {
   pollfd writable{.fd = descriptor, .events = POLLOUT, .revents = 0};
   return poll(&writable, 1, 0) > 0;
@@ -124,7 +124,7 @@ bool MeteredConnections::End(int descriptor, ConnectionExcess excess) {
     if (found == shard.connections.end()) return false;
     Connection& connection = found->second;
     struct stat info {};
-    // Whoever closes a connection tells nobody, and its number may be anybody's by now, with bytes of any kind.
+    // A closed connection is not reported, and its number may belong to anybody by now, with bytes of any kind.
     if (fstat(descriptor, &info) != 0 || info.st_dev != connection.device || info.st_ino != connection.inode) {
       shard.connections.erase(found);
       return false;
@@ -166,7 +166,7 @@ std::unique_ptr<MeteredConnections::Decrypted> MeteredConnections::NewDecrypted(
 bool MeteredConnections::Decrypted::Received(absl::string_view bytes, int64_t sent_bytes) {
   if (sent_bytes > 0) meter_.Sends();
   meter_.Sent(sent_bytes - std::exchange(sent_bytes_, sent_bytes));
-  // What was received is decrypted by the thread that received it, before it receives from another.
+  // The thread that received bytes decrypts them before it receives from another connection.
   const bool is_current = decrypting == descriptor_;
   const ConnectionExcess excess =
       meter_.Read(bytes, FrameMeter::Clock::now(), [this, is_current] { return !is_current || Reads(descriptor_); });
@@ -182,7 +182,7 @@ void FreeDecrypted(void* /*ssl*/, void* decrypted, CRYPTO_EX_DATA* /*data*/, int
   delete static_cast<MeteredConnections::Decrypted*>(decrypted);
 }
 
-// Null where nobody looks at the connection.
+// Returns null if nobody looks at the connection.
 MeteredConnections::Decrypted* DecryptedOf(SSL* ssl) {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, &FreeDecrypted);
   auto* decrypted = static_cast<MeteredConnections::Decrypted*>(SSL_get_ex_data(ssl, index));
@@ -240,8 +240,8 @@ ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
   return count;
 }
 
-// Likewise: gRPC names the peer of a call by it. One of a unix socket has no name that it did not choose itself, and
-// gets one that says which process of which user it is: docs/why/0060.
+// Likewise: gRPC names the peer of a call by it. A peer of a unix socket has no name that it did not choose itself, and
+// gets one that tells its process and user: docs/why/0060.
 int getpeername(int descriptor, sockaddr* address, socklen_t* size) noexcept {
   static const auto ask = reinterpret_cast<int (*)(int, sockaddr*, socklen_t*)>(dlsym(RTLD_NEXT, "getpeername"));
   const socklen_t most = *size;
@@ -270,8 +270,7 @@ int SSL_read(SSL* ssl, void* buffer, int most) {
   return -1;
 }
 
-// Likewise: what is sent while the connection is made goes another way, and the first that goes this way are the
-// server's settings.
+// Likewise: the handshake goes another way, and the first bytes that go this way are the server's settings.
 int SSL_write(SSL* ssl, const void* buffer, int size) {
   static const auto write = reinterpret_cast<int (*)(SSL*, const void*, int)>(dlsym(RTLD_NEXT, "SSL_write"));
   const tensord::server::OrderedByGrpc ordered;

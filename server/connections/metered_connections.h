@@ -20,13 +20,13 @@ struct iovec;
 
 namespace tensord::server {
 
-// The connections of this process whose bytes are looked at as gRPC reads them, because gRPC bounds neither the headers
-// of a call that come in many frames, nor the calls that a client takes back, nor those of a client that does not
-// acknowledge the server's settings. It reads and writes by recvmsg and sendmsg, and what is encrypted by SSL_read and
-// SSL_write: this file's source defines them for the process, and hands on what no connection of a server is. One that
-// goes beyond its bounds is ended there, before gRPC gets the bytes: docs/why/0049. Nor does gRPC end one whose client
-// does not read its answers, and keeps them beyond their calls' deadlines: of sendmsg it is seen how much the socket
-// takes. Thread-safe.
+// The connections of this process whose bytes are looked at as gRPC reads them. gRPC bounds neither the headers of a
+// call in many frames, nor the calls that a client takes back, nor the calls of a client that does not acknowledge the
+// server's settings. It reads and writes by recvmsg and sendmsg, and encrypted connections by SSL_read and SSL_write:
+// this file's source defines these functions for the process, and passes on all calls for other descriptors. A
+// connection beyond its bounds is ended there, before gRPC gets the bytes: docs/why/0049. Nor does gRPC end a
+// connection whose client does not read its answers, and keeps these beyond their calls' deadlines: sendmsg shows how
+// much the socket takes. Thread-safe.
 class MeteredConnections {
  public:
   static MeteredConnections& OfProcess();
@@ -36,24 +36,24 @@ class MeteredConnections {
   // A connection that nobody reads yet; whatever had the number before is closed. `peer` is told of one that is ended.
   void Add(int descriptor, bool is_encrypted, std::string peer, std::shared_ptr<ConnectionBounds> bounds);
 
-  // What was read from the descriptor, by whom it belongs to. False: the connection is over.
+  // Reads bytes received from the descriptor, for the connection that it belongs to. False: the connection is over.
   bool Received(int descriptor, absl::Span<const iovec> parts, size_t bytes);
 
-  // Something is about to be sent over the descriptor.
+  // Notes that bytes are about to be sent over the descriptor.
   void Sends(int descriptor);
-  // Of `wanted` bytes for the descriptor its socket took `sent`.
+  // Notes that the descriptor's socket took `sent` of `wanted` bytes.
   void Sent(int descriptor, size_t wanted, size_t sent);
   // Ends the connections whose clients have not read for longer than their bounds allow.
   void EndUnread(SendProgress::Clock::time_point now);
 
-  // The process at the other end of a connection that was added, over a unix socket; empty of any other.
+  // Returns the process at the other end of a connection that was added, over a unix socket; empty of any other.
   std::string UnixPeerOf(int descriptor);
 
-  // Of one whose bytes are encrypted: what its encryption reads.
+  // An encrypted connection: reads the decrypted bytes.
   class Decrypted {
    public:
     Decrypted(int descriptor, std::shared_ptr<ConnectionBounds> bounds);
-    // As above. `sent_bytes`: how many were sent over the connection before.
+    // Reads as above. `sent_bytes`: the bytes sent over the connection before.
     bool Received(absl::string_view bytes, int64_t sent_bytes);
 
    private:
@@ -62,7 +62,7 @@ class MeteredConnections {
     FrameMeter meter_;
     int64_t sent_bytes_ = 0;
   };
-  // Of the encrypted connection that this thread has received from last; null where it has from none.
+  // Makes one for the encrypted connection that this thread has received from last; null if there is none.
   std::unique_ptr<Decrypted> NewDecrypted();
 
  private:

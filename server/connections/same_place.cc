@@ -12,7 +12,7 @@
 namespace tensord::server {
 namespace {
 
-// What the path is without its links; as written where the system does not say.
+// Returns the path without its links; as written if the system cannot resolve it.
 std::string PlaceOf(const std::string& path) {
   std::error_code error;
   const std::filesystem::path place = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
@@ -27,7 +27,7 @@ std::string NumberOf(int family, const std::string& host) {
   return inet_ntop(family, bytes, text, sizeof(text)) == nullptr ? "" : text;
 }
 
-// What a host of ListenAddress stands for; a name that is not known here for itself.
+// Returns the addresses of a host of ListenAddress; the host itself if its name is not known here.
 std::vector<std::string> AddressesOf(const std::string& host) {
   if (host == "localhost") return {"127.0.0.1", "::1"};
   const std::string number =

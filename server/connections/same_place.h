@@ -5,8 +5,8 @@
 
 namespace tensord::server {
 
-// Whether two listeners could not have them both: one path, whatever links lead to it, or one port, unless it is a free
-// one, at hosts that have an address in common. No name is looked up.
+// Tells whether two listeners could not have both: one path, whatever links lead to it, or one port, unless it is a
+// free one, at hosts with a common address. No name is looked up.
 bool IsSamePlace(const ListenAddress& a, const ListenAddress& b);
 
 }  // namespace tensord::server

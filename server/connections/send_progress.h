@@ -8,7 +8,7 @@
 
 namespace tensord::server {
 
-// Whether the client of a connection reads its answers, as far as they do not fit into the socket. Thread-compatible.
+// Tells whether the client of a connection reads the answers that do not fit into the socket. Thread-compatible.
 class SendProgress {
  public:
   using Clock = std::chrono::steady_clock;
@@ -27,8 +27,8 @@ class SendProgress {
     sent_bytes_ += static_cast<int64_t>(sent);
   }
 
-  // So many bytes wait in the socket. Its writer is told of room there only when much of it is free, which takes a slow
-  // reader longer than he may have.
+  // Notes that so many bytes wait in the socket. Its writer is told of room there only when much of it is free, which
+  // takes a slow reader longer than he may have.
   void Looked(int64_t waiting_bytes, Clock::time_point now) {
     const bool is_first = !waiting_bytes_.has_value();
     const int64_t taken = is_first ? 0 : *waiting_bytes_ + sent_bytes_ - waiting_bytes;
@@ -39,7 +39,7 @@ class SendProgress {
   }
 
   bool is_stalled() const { return since_.has_value(); }
-  // How long bytes have waited for a client that takes none, or too few; zero where none wait.
+  // Returns how long bytes have waited for a client that takes none, or too few; zero if none wait.
   Clock::duration Stalled(Clock::time_point now) const {
     return since_.has_value() ? now - *since_ : Clock::duration::zero();
   }

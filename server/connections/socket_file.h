@@ -11,7 +11,7 @@ namespace tensord::server {
 // thread-compatible.
 class SocketFile {
  public:
-  // Of the socket that was just bound to the path.
+  // Takes over the socket that was just bound to the path.
   explicit SocketFile(std::string path);
   ~SocketFile();
   SocketFile(SocketFile&& other) noexcept;

@@ -14,7 +14,7 @@ namespace {
 // So long a client that has its answer may take to hang up.
 constexpr std::chrono::seconds kTimeToHangUp{1};
 
-// Nothing can be read or written right now, or the call was interrupted: poll tells when to try again.
+// Tells whether nothing can be read or written right now, or the call was interrupted: poll tells when to try again.
 bool IsToTryAgain() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 }  // namespace

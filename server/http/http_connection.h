@@ -15,7 +15,7 @@ namespace tensord::server {
 class HttpConnection {
  public:
   using Clock = std::chrono::steady_clock;
-  // What becomes of all that has come so far.
+  // The result of reading all bytes that have come so far.
   struct Next {
     std::string answer;     // empty while more must come, or
     bool is_kept = false;   // while the request, which is complete, waits for Give,
@@ -32,14 +32,14 @@ class HttpConnection {
 
   int descriptor() const { return descriptor_; }
   Clock::time_point deadline() const { return deadline_; }
-  // What poll is to wait for.
+  // Returns the events for poll.
   short events() const;
   // Does what the socket allows at once; whether the connection goes on.
   bool Advance(const Answer& answer);
 
-  // Whether the answer is sent, and the client is to hang up.
+  // Tells whether the answer is sent, and the client is to hang up.
   bool is_ending() const { return state_ == State::kEnding; }
-  // Whether its request is kept, and how its answer is to be.
+  // Tells whether its request is kept for a later answer, with or without a body.
   bool waits() const { return state_ == State::kWaiting; }
   bool with_body() const { return with_body_; }
   // The answer to what was kept; as Advance.

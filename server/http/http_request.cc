@@ -15,12 +15,12 @@ bool IsTokenByte(char c) {
 
 bool IsToken(absl::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenByte); }
 
-// What a line may not have; a carriage return may stand at its end.
+// Returns true for characters that a line may not have; a carriage return may stand at its end.
 bool IsControl(char c) { return c != '\t' && absl::ascii_iscntrl(static_cast<unsigned char>(c)); }
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-// The path of "/path?query" and of "http://host/path?query".
+// Returns the path of "/path?query" and of "http://host/path?query".
 std::string PathOf(absl::string_view target) {
   if (absl::StartsWithIgnoreCase(target, "http://")) {
     target.remove_prefix(7);

@@ -8,13 +8,13 @@
 
 namespace tensord::server {
 
-// What the head of an HTTP/1 request asks for.
+// The request in the head of an HTTP/1 message.
 struct HttpRequest {
   std::string method;  // as it was sent: methods are case-sensitive
   std::string path;    // without the query, not decoded; "*" and what CONNECT names are paths too
 };
 
-// The most that a head may have, with the blank line that ends it.
+// The most bytes of a head, with the blank line that ends it.
 inline constexpr size_t kMostHttpHeadBytes = 8192;
 
 enum class HttpHead {

@@ -10,7 +10,7 @@
 
 namespace tensord::server {
 
-// What a request is answered; the connection ends with it.
+// The answer to a request; the connection ends with it.
 struct HttpResponse {
   int code = 200;
   std::string content_type = "text/plain; charset=utf-8";
@@ -18,10 +18,10 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;  // further ones; none is from a client
 };
 
-// The answer to what is refused: its code and why, as a line of text.
+// Returns the answer to what is refused: its code and why, as a line of text.
 HttpResponse HttpRefusal(int code, absl::string_view why);
 
-// The bytes of it. An answer to HEAD has the length of its body and not the body.
+// Returns the bytes of it. An answer to HEAD has the length of its body and not the body.
 std::string EncodeHttpResponse(const HttpResponse& response, bool with_body, absl::Time date);
 
 }  // namespace tensord::server

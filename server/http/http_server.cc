@@ -139,7 +139,7 @@ void HttpServer::GivePage() {
   }
 }
 
-// All who have come, so that nobody waits behind others for more than one round.
+// Accepts all waiting clients, so that nobody waits behind others for more than one round.
 void HttpServer::Accept() {
   for (size_t i = 0; i < options_.max_connections && AcceptOne(); ++i) {
   }

@@ -35,7 +35,7 @@ class HttpServer {
   // Called by the thread for each request that is well-formed, HEAD as GET; does not throw.
   using Handler = std::function<HttpResponse(const HttpRequest& request)>;
 
-  // UNAVAILABLE where the system has no descriptors.
+  // Fails with UNAVAILABLE if the system has no descriptors.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(TcpListener listener, Options options, Handler handler);
   // Closes the connections as they are.
   ~HttpServer();
@@ -48,17 +48,17 @@ class HttpServer {
   HttpServer(TcpListener listener, Options options, Handler handler);
 
   void Loop();
-  // What is waited for and how long, in milliseconds; -1: without end.
+  // Lists the descriptors to poll; the timeout is in milliseconds, -1: without end.
   void ListWaited(std::vector<pollfd>* waited) const;
   int WaitMs() const;
-  // Lets those connections go on for which something has come, and closes those that are over.
+  // Lets connections with new events go on, and closes finished ones.
   void Advance(const std::vector<pollfd>& waited);
   void Accept();
   bool AcceptOne();
   void MakeRoom();
   bool HaveWaiting() const;
   void GivePage();
-  // Of one connection, for which something may have come; whether it goes on.
+  // Lets one connection go on, which may have new events; true if it stays open.
   bool Advance(HttpConnection* connection) const;
 
   const Options options_;

@@ -18,7 +18,7 @@
 namespace tensord::server {
 namespace {
 
-// A listening socket, or -1 with errno.
+// Returns a listening socket, or -1 with errno.
 int ListenAt(const addrinfo& at) {
   const int listener = socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return -1;
@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<TcpListener>> TcpListener::OpenAll(absl::string_view 
       listeners.push_back(TcpListener(listener, absl::StrCat(host, ":", common)));
       continue;
     }
-    // A name may have addresses that this machine has not, and the port that the first got may be taken at another.
+    // A name may have addresses that this machine lacks, and the port that the first got may be taken at another.
     if (port != 0 && errno == EADDRINUSE) return absl::UnavailableError(std::strerror(errno));
     if (error == 0) error = errno;
   }

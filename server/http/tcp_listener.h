@@ -12,11 +12,11 @@ namespace tensord::server {
 // A TCP port that connections come in at. Owns its socket, which does not block.
 class TcpListener {
  public:
-  // `host` is a name or a number, an IPv6 address in brackets; port 0 is a free one. UNAVAILABLE where the name is
+  // `host` is a name or a number, an IPv6 address in brackets; port 0 is a free one. UNAVAILABLE if the name is
   // unknown, or the port is taken or not allowed.
   static absl::StatusOr<TcpListener> Open(absl::string_view host, int port);
-  // One at every address that the name has on this machine, all at one port, at least one. UNAVAILABLE also where the
-  // port that was asked for is taken at one of them.
+  // Opens a listener at every address of the name on this machine, all at one port, at least one. UNAVAILABLE also if
+  // the requested port is taken at one of them.
   static absl::StatusOr<std::vector<TcpListener>> OpenAll(absl::string_view host, int port);
   ~TcpListener();
   TcpListener(TcpListener&& other) noexcept;

@@ -17,12 +17,12 @@
 
 namespace tensord::server {
 
-// Tells the log what an operator may have to account for, whatever its level is: which calls were refused because of
-// who made them, and which calls operators made. Whoever is refused may come as often as he likes, so lines beyond
-// kBurst and then kPerSecond are left out; the next line says how many, or, where none comes, one of its own kTellAfter
-// later, or the last one. Calls of operators have a line each.
+// Logs the events that an operator may have to account for, at every log level: calls refused because of their caller,
+// and calls of operators. A refused caller may come as often as he likes, so lines beyond kBurst and then kPerSecond
+// are left out. The next line says how many; if none comes, a line of its own does, kTellAfter later, or the last one.
+// Calls of operators have a line each.
 //
-// Thread-safe. The log must outlive it; what rings its alarms must be gone before it.
+// Thread-safe. The log must outlive it; its alarms' source must be gone before it.
 class Audit {
  public:
   static constexpr int kBurst = 20;
@@ -39,7 +39,8 @@ class Audit {
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
 
-  // `tenant` is empty where nobody knows who calls. `what` says what was refused, of a call that may go on.
+  // Logs a refused call. `tenant` is empty if the caller is unknown. `what` names the refused part of a call that may
+  // go on.
   void Refused(AuthRefusal reason, RpcMethod method, const std::string& peer, const std::string& tenant,
                const CallIds& ids = {}, absl::string_view what = "", absl::string_view owner = "");
   // A call of an operator that was let in, and how it ended.
@@ -48,7 +49,8 @@ class Audit {
   void TellLeftOut();
 
  private:
-  // Whether a line may be written now; how many were left out before it. Where not, whether an alarm is to be set.
+  // Tells whether a line may be written now; `left_out` is then the number of lines left out before it. If false,
+  // `sets_alarm` tells whether an alarm is to be set.
   bool Take(absl::Time now, int64_t* left_out, bool* sets_alarm);
 
   Log* const log_;

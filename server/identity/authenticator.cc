@@ -15,7 +15,8 @@ namespace {
 
 constexpr absl::string_view kBearer = "bearer ";
 
-// The token of "Bearer TOKEN", whose first word may be written in any case; nothing for any other authorization.
+// Returns the token of "Bearer TOKEN", whose first word may be written in any case; nothing for any other
+// authorization.
 std::optional<absl::string_view> TokenOf(absl::string_view authorization) {
   if (!absl::StartsWithIgnoreCase(authorization, kBearer)) return std::nullopt;
   const absl::string_view token = absl::StripAsciiWhitespace(authorization.substr(kBearer.size()));
@@ -104,7 +105,7 @@ std::optional<AuthRefusal> Decide(const IdentityPolicy& policy, const Credential
   return std::nullopt;
 }
 
-// What the caller is told: enough to repair an honest mistake, nothing about who is known.
+// Returns the caller's answer: enough to repair an honest mistake, and nothing about known names.
 absl::Status RefusalOf(AuthRefusal refusal) {
   switch (refusal) {
     case AuthRefusal::kMalformed:

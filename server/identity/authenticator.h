@@ -54,8 +54,8 @@ class Authenticator {
                           const CallIds& ids = {}) const;
   absl::Status AdmitAgain(const Credentials& credentials, const std::string& peer, RpcMethod method,
                           const Caller& caller, const CallIds& ids = {}) const;
-  // Checks that an admitted caller has `role`, which this use of the method needs beside the method's own role:
-  // PERMISSION_DENIED. `use`: "Explain by first digits".
+  // Checks that an admitted caller has `role`, which this use of the method needs beside the method's own role;
+  // PERMISSION_DENIED if not. `use`: "Explain by first digits".
   absl::Status CheckRole(Role role, absl::string_view use, RpcMethod method, const std::string& peer,
                          const Caller& caller, const CallIds& ids) const;
   // Records that an admitted caller named an object of another tenant: counts it and tells the audit. The caller's own

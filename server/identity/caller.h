@@ -7,8 +7,8 @@
 
 namespace tensord::server {
 
-// Who makes a call, as far as the server can tell. Where it asks for no identity all callers are one tenant, which may
-// do everything.
+// The maker of a call, as far as the server can tell. If the server asks for no identity, all callers are one tenant,
+// which may do everything.
 struct Caller {
   std::string tenant = "default";
   Roles roles = Roles::All();

@@ -9,9 +9,9 @@
 
 namespace tensord::server {
 
-// Who must show what, and who is known. A value.
+// The credentials that callers must show, and the known callers. A value.
 struct IdentityPolicy {
-  // Calls without credentials are refused, except over unix sockets where those are trusted.
+  // Calls without credentials are refused, except over unix sockets if those are trusted.
   bool required = false;
   bool trusts_unix_sockets = true;
   // Clients may show certificates.
@@ -21,7 +21,8 @@ struct IdentityPolicy {
   std::shared_ptr<const IdentityTable> table;
 };
 
-// As the settings `identity` and `tls` say. Reads the file of callers: INVALID_ARGUMENT where it is not as it must be.
+// Loads the policy of the settings `identity` and `tls`. Reads the file of callers: INVALID_ARGUMENT if it is not as it
+// must be.
 absl::StatusOr<IdentityPolicy> LoadIdentityPolicy(const ServerConfig& config);
 
 }  // namespace tensord::server

@@ -32,12 +32,12 @@ class IdentityTable {
 
   // INVALID_ARGUMENT names the line, and never repeats what stands there: it may be a token.
   static absl::StatusOr<IdentityTable> Parse(absl::string_view text);
-  // Of a file, which must be private. INVALID_ARGUMENT names it.
+  // Reads a file, which must be private. INVALID_ARGUMENT names it.
   static absl::StatusOr<IdentityTable> Load(const std::string& path);
 
-  // Who has that token; null: nobody. Takes as long for every token.
+  // Returns the owner of that token; null: nobody. Takes as long for every token.
   const Caller* FindToken(absl::string_view token) const;
-  // Whose certificate has that name, "spiffe://…", "dns:…" or "cn:…"; null: nobody's.
+  // Returns the owner of a certificate with that name, "spiffe://…", "dns:…" or "cn:…"; null: nobody.
   const Caller* FindCertificate(absl::string_view name) const;
 
   // Tenants that may run programs.
@@ -58,7 +58,7 @@ class IdentityTable {
   absl::flat_hash_map<std::string, Caller> certificates_;
 };
 
-// Whether a text may be a tenant's name: 1 to 64 of A-Z a-z 0-9 _ . and -, so that it fits everywhere.
+// Tells whether a text may be a tenant's name: 1 to 64 of A-Z a-z 0-9 _ . and -, so that it fits everywhere.
 bool IsTenantName(absl::string_view name);
 
 }  // namespace tensord::server

@@ -30,7 +30,7 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& path, FileSecrecy
   absl::StatusOr<RegularFile> file = ReadRegularFile(path);
   if (!file.ok()) return absl::InvalidArgumentError(file.status().message());
   RETURN_IF_ERROR(CheckMode(path, file->mode, secrecy));
-  // Whoever writes it in place empties it first.
+  // Editors that write a file in place empty it first.
   if (file->content.empty()) return absl::InvalidArgumentError(absl::StrFormat("%s: is empty", path));
   return std::move(file->content);
 }

@@ -7,14 +7,14 @@
 
 namespace tensord::server {
 
-// Whom a file that the server trusts may be open to.
+// The secrecy of a file that the server trusts.
 enum class FileSecrecy {
   kPublic,  // anybody may read it: a certificate
   kSecret,  // its owner and its group alone: a key, hashes of tokens
 };
 
-// The content of a small file whose writers the server must trust. INVALID_ARGUMENT, with the path, where it cannot be
-// read, is no file, is empty or large, where its group or others may write it, or where others may read what is secret.
+// Reads a small file whose writers the server must trust. INVALID_ARGUMENT, with the path, if it cannot be read, is no
+// file, is empty or large, if its group or others may write it, or if others may read a secret.
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path, FileSecrecy secrecy);
 
 }  // namespace tensord::server

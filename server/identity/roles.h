@@ -10,8 +10,8 @@
 
 namespace tensord::server {
 
-// What a method asks of its caller: kExecute compiles, runs and keeps tensors, kRead looks at the server and its
-// programs, kAdmin operates it. None holds another.
+// The role that a method asks of its caller: kExecute compiles, runs and keeps tensors, kRead looks at the server and
+// its programs, kAdmin operates it. None includes another.
 enum class Role : uint8_t { kExecute, kRead, kAdmin };
 
 absl::string_view Name(Role role);
@@ -25,11 +25,11 @@ class Roles {
   }
   static constexpr Roles All() { return {Role::kExecute, Role::kRead, Role::kAdmin}; }
 
-  // "execute,read". INVALID_ARGUMENT for a name that is none, one that comes twice, and for nothing.
+  // Parses "execute,read". INVALID_ARGUMENT for an unknown name, one that comes twice, and for an empty text.
   static absl::StatusOr<Roles> Parse(absl::string_view text);
 
   constexpr bool Has(Role role) const { return (bits_ & Bit(role)) != 0; }
-  // As Parse reads it.
+  // Returns the text that Parse reads.
   std::string ToString() const;
 
   friend constexpr bool operator==(Roles a, Roles b) { return a.bits_ == b.bits_; }

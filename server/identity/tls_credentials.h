@@ -24,9 +24,9 @@ class TlsStore {
   std::shared_ptr<const TlsMaterial> material_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Credentials for one listener; each needs its own. They ask the store at every handshake, so that what Replace brought
-// is used by the next connection. Clients are asked for a certificate as the settings say, and it is verified against
-// the store's client CA.
+// Makes credentials for one listener; each needs its own. They ask the store at every handshake, so the next connection
+// uses material that Replace brought. Clients are asked for a certificate as the settings say, and it is verified
+// against the store's client CA.
 std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(std::shared_ptr<const TlsStore> store,
                                                             const ServerConfig::Tls& settings);
 

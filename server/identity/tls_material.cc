@@ -40,7 +40,7 @@ absl::Status Wrong(const std::string& path, absl::string_view what) {
 
 Bio Reader(const std::string& pem) { return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 
-// A key that asks for a password is one that no service can start with; without this OpenSSL would ask the terminal.
+// No service can start with a key that asks for a password; without this OpenSSL would ask the terminal.
 int NoPassword(char*, int, int, void*) { return 0; }
 
 absl::StatusOr<std::vector<Certificate>> ReadCertificates(const std::string& path, const std::string& pem) {

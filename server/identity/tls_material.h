@@ -10,7 +10,7 @@
 
 namespace tensord::server {
 
-// What a server shows and trusts in TLS, in PEM, and until when. A value.
+// The certificates that a server shows and trusts in TLS, in PEM, and their end. A value.
 struct TlsMaterial {
   std::string certificate;  // and those between it and the root
   std::string key;
@@ -23,10 +23,10 @@ struct TlsMaterial {
   }
 };
 
-// Reads the files of the settings and looks at them as TLS will: INVALID_ARGUMENT, with the path, where one cannot be
-// read, is no PEM, is not valid at `now`, or where the key is open to everybody or not the certificate's. gRPC itself
-// would end the process, or refuse each client without a word. Files that hold what is `running` give that, whatever
-// the time: a certificate that has expired in use must not stand in the way of other changes.
+// Reads the files of the settings and checks them as TLS will. INVALID_ARGUMENT, with the path, if one cannot be read,
+// is no PEM, is not valid at `now`, or if the key is open to everybody or not the certificate's. gRPC itself would end
+// the process, or refuse each client without a word. Files with the content of `running` give that, whatever the time:
+// a certificate that expired in use must not stand in the way of other changes.
 absl::StatusOr<TlsMaterial> LoadTlsMaterial(const ServerConfig::Tls& settings, absl::Time now,
                                             const TlsMaterial* running = nullptr);
 

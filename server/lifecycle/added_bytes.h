@@ -11,8 +11,8 @@
 
 namespace tensord::server {
 
-// Bytes that a call needs beside its request, counted in until this goes. What counts them must outlive it.
-// Move-only; thread-compatible.
+// Bytes that a call needs beside its request, counted in until this goes. Their counter must outlive it. Move-only;
+// thread-compatible.
 class AddedBytes {
  public:
   // `own` as TenantBytes::Add has it.
@@ -20,7 +20,7 @@ class AddedBytes {
     RETURN_IF_ERROR(all->Add(bytes, tenant, own));
     return AddedBytes(all, bytes, std::move(tenant));
   }
-  // Takes over bytes that were counted in already, by who will not count them out.
+  // Takes over bytes that are counted in already; the former owner will not count them out.
   static AddedBytes Adopt(TenantBytes* all, int64_t bytes, std::string tenant) {
     return AddedBytes(all, bytes, std::move(tenant));
   }

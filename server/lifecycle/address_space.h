@@ -5,8 +5,8 @@
 
 namespace tensord::server {
 
-// FAILED_PRECONDITION where the process may have too little address space (ulimit -v) to start its threads: libraries
-// would end it without a reason.
+// Fails with FAILED_PRECONDITION if the process may have too little address space (ulimit -v) to start its threads:
+// libraries would end it without a reason.
 absl::Status CheckAddressSpace();
 
 }  // namespace tensord::server

@@ -13,8 +13,8 @@
 
 namespace tensord::server {
 
-// Calls what is due at a time of SteadyNow, one after the other, on a thread of its own: what is called must be quick.
-// Thread-safe. The destructor drops what has not rung.
+// Calls functions when they are due, at a time of SteadyNow, one after the other, on a thread of its own: they must be
+// quick. Thread-safe. The destructor drops the alarms that have not rung.
 class Alarms {
  public:
   using Id = int64_t;
@@ -25,16 +25,16 @@ class Alarms {
   Alarms& operator=(const Alarms&) = delete;
 
   Id Set(absl::Time time, std::function<void()> ring);
-  // It rings as soon as it can. Nothing where it rang, or was dropped.
+  // Rings as soon as it can. Does nothing if it rang already, or was dropped.
   void RingNow(Id id);
-  // It rings no more, but may be ringing.
+  // Drops an alarm: it rings no more, but may be ringing.
   void Drop(Id id);
 
  private:
   using At = std::pair<absl::Time, Id>;
 
   void Loop();
-  // Null where there is none of that id.
+  // Returns null if there is no alarm of that id.
   std::function<void()> TakeLocked(Id id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddLocked(At at, std::function<void()> ring) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -15,7 +15,7 @@
 
 namespace tensord::server {
 
-// Who wants to know when the server begins to drain.
+// An observer of the begin of a drain.
 class DrainWatcher {
  public:
   // Called once, on the thread that moves the gate, under no lock of it; must not block.
@@ -25,8 +25,7 @@ class DrainWatcher {
   ~DrainWatcher() = default;
 };
 
-// Where calls come in and go out: the state of the server, and how many calls with how many bytes are inside.
-// Thread-safe.
+// The gate of calls: the state of the server, and how many calls with how many bytes are inside. Thread-safe.
 class CallGate {
  public:
   struct Snapshot {
@@ -38,20 +37,21 @@ class CallGate {
 
   explicit CallGate(int64_t max_bytes, int64_t max_tenant_bytes = TenantBytes::kUnlimited);
 
-  // The bytes of the calls inside: of their requests, and what they add and remove themselves, whatever the state is.
+  // Returns the bytes of the calls inside: of their requests, and those that they add and remove themselves, whatever
+  // the state is.
   TenantBytes& bytes() { return bytes_; }
   const TenantBytes& bytes() const { return bytes_; }
 
   // Moves on. Asking for an earlier state, or the same, changes nothing and returns false.
   bool MoveTo(ServingState state);
 
-  // Counts a call in, whose request has that many bytes. SERVER_DRAINING unless the server is ready; LIMIT_EXCEEDED
-  // where the requests inside, or those of the tenant, would be too large together. After OK comes one Leave with the
-  // same size and tenant.
+  // Counts a call in with its request's bytes. SERVER_DRAINING unless the server is ready; LIMIT_EXCEEDED if all
+  // requests inside, or those of the tenant, would be too large together. After OK comes one Leave with the same size
+  // and tenant.
   absl::Status Enter(int64_t request_bytes, const std::string& tenant = "");
   void Leave(int64_t request_bytes, const std::string& tenant = "");
 
-  // Counts bytes that came for a call inside and wait until there is room for them. False where an eighth of the most
+  // Counts bytes that came for a call inside and wait until there is room for them. False if an eighth of the most
   // waits already: then they are not to be kept.
   bool Owe(int64_t bytes);
   void Repay(int64_t bytes);
@@ -59,7 +59,7 @@ class CallGate {
   // Tells the watcher when the server drains; at once where it does already, never once it is gone.
   void Watch(std::weak_ptr<DrainWatcher> watcher);
 
-  // Waits until no call is inside, or that time of SteadyNow, or WakeWaiters was called and `give_up` says so. Whether
+  // Waits until no call is inside, or that time of SteadyNow, or WakeWaiters was called and `give_up` says so. True if
   // it is empty.
   bool WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up);
   void WakeWaiters();

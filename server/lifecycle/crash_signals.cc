@@ -35,8 +35,8 @@ void OnSignal(int signal, siginfo_t* info, void* /*context*/) {
     while (true) pause();
   }
   PutBack();
-  // An instruction that faults does so again when this returns. What was sent, or raised by abort, does not; it is
-  // blocked until then.
+  // A faulting instruction faults again when this returns. A signal that was sent, or raised by abort, does not come
+  // again; it is blocked until then.
   if (!is_fault) raise(signal);
 }
 

@@ -6,9 +6,9 @@
 namespace tensord::server {
 
 // Gives the process a last word: on SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT `last_word` is called with the number
-// of the signal, in its handler, so it may do what is safe there and no more. Once; then the signal does what it would
-// have done without. `is_of_this_thread`: the calling thread did what the signal is about, and nobody sent it from
-// outside. At most one object at a time; what `last_word` reads must outlive it.
+// of the signal, in its handler, so it may only do things that are safe there. Once; then the signal has its usual
+// effect. `is_of_this_thread`: the calling thread caused the signal, and nobody sent it from outside. At most one
+// object at a time; everything that `last_word` reads must outlive it.
 class CrashSignals {
  public:
   using LastWord = void (*)(int signal, bool is_of_this_thread);

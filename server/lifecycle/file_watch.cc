@@ -16,7 +16,7 @@ constexpr int kIdleShare = 9;  // of ten
 
 }  // namespace
 
-// The time of the last change of the entry is among it, so that a file that was moved here with an old time counts.
+// Includes the time of the last change of the entry, so that a file moved here with an old time counts.
 std::string FileWatch::StateOf(const std::vector<std::string>& paths) {
   std::string text;
   for (const std::string& path : paths) {

@@ -12,15 +12,15 @@
 namespace tensord::server {
 
 // Looks at files again and again, on a thread of its own, and tells when one of them became another: its content was
-// written, it was replaced, appeared or went. Paths are followed through links, so that a folder that is switched by a
-// link counts. Confined to its owner but for its thread; ends with the destructor.
+// written, it was replaced, appeared or went. Paths are followed through links, so that a folder switched by a link
+// counts. Confined to its owner but for its thread; ends with the destructor.
 class FileWatch {
  public:
-  // What tells one state of the files from another. To be taken before they are first read: what is written from then
-  // on counts as a change.
+  // Returns a text that differs between states of the files. To be taken before they are first read: every write from
+  // then on counts as a change.
   static std::string StateOf(const std::vector<std::string>& paths);
 
-  // How long it waits after `changed` took that long: whatever changes how often, its thread is idle most of the time.
+  // Returns the pause after `changed` took that long: however often files change, its thread is idle most of the time.
   static absl::Duration PauseAfter(absl::Duration interval, absl::Duration took);
 
   // Asks for the paths at every look. Calls `changed` from the thread, once for all that changed since the last look,

@@ -11,23 +11,23 @@
 namespace tensord::server {
 
 // Ends the process when its time is over, whatever still runs in it: a kernel that nothing can stop, a peer that does
-// not read, the destructor of something large. Has a thread, which waits for that time and calls nothing that could
-// wait itself. Lives as long as the process; thread-safe.
+// not read, the destructor of something large. Its thread waits for that time and calls nothing that could wait itself.
+// Lives as long as the process; thread-safe.
 class LastExit {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Of this process, made with the first call.
+  // Returns the exit of this process, made with the first call.
   static LastExit& OfProcess();
   LastExit(const LastExit&) = delete;
   LastExit& operator=(const LastExit&) = delete;
 
-  // The process ends within that time, or where it is to end sooner already, then.
+  // Ends the process within that time; an earlier end stays.
   void EndWithin(std::chrono::milliseconds time);
   // Called before the process is ended so, with a bound of its own; null: nothing is. Waits for one that is being
   // called.
   void SetLastWord(std::function<void()> last_word);
-  // Of the process; 0 unless it is set.
+  // Sets the status of the process; 0 unless it is set.
   void SetStatus(int status) { status_ = status; }
 
  private:

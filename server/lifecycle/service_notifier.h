@@ -12,14 +12,14 @@
 namespace tensord::server {
 
 // Tells the manager that started the server how it is: systemd's protocol of sd_notify(3), datagrams to a unix socket.
-// Without such a manager nothing is sent. What cannot be sent is lost; nothing waits for it. Thread-safe.
+// Without such a manager nothing is sent. A datagram that cannot be sent is lost; nothing waits for it. Thread-safe.
 class ServiceNotifier {
  public:
   struct Options {
     std::string socket;                              // a path, "@name" of an abstract socket, or empty: no manager
     absl::Duration watchdog = absl::ZeroDuration();  // it wants to hear of the server this often; zero: not
   };
-  // As NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID say.
+  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
   static Options FromEnvironment();
 
   explicit ServiceNotifier(const Options& options) : options_(options) {}
@@ -32,9 +32,9 @@ class ServiceNotifier {
   void Ready(absl::string_view status);
   void Stopping(absl::string_view status);
 
-  // From now on calls `probe` twice a watchdog period, from a thread of its own, and tells the manager that the server
-  // lives whenever it returns. A probe that touches what everybody needs, and hangs where that hangs, makes the manager
-  // start the server anew. Once at most; what the probe uses must outlive this.
+  // Calls `probe` twice a watchdog period from now on, from a thread of its own, and tells the manager that the server
+  // lives whenever it returns. A probe that takes the locks that everybody needs hangs when the server does; the
+  // manager then starts the server anew. Once at most; the things that the probe uses must outlive this.
   void Watch(std::function<void()> probe);
 
  private:

@@ -16,7 +16,7 @@ void StallAlarm::Progress(absl::Duration later) {
   MutexLock lock(&mutex_);
   progress_ = clock_() + later;
   if (ended_) return;
-  // One that is set looks when it is due, which costs less than to set it anew each time.
+  // A set alarm looks when it is due, which costs less than to set it anew each time.
   if (alarm_.has_value() && due_ <= progress_ + limit_) return;
   if (alarm_.has_value()) alarms_->Drop(*alarm_);
   SetLocked();

@@ -12,8 +12,8 @@
 
 namespace tensord::server {
 
-// Rings, once, when what it watches has made no progress for a time. Shared by what it watches, which calls End before
-// it goes, and by the alarms, which must outlive it. Thread-safe.
+// Rings, once, when the watched work has made no progress for a time. Shared by that work, which calls End before it
+// goes, and by the alarms, which must outlive it. Thread-safe.
 class StallAlarm : public std::enable_shared_from_this<StallAlarm> {
  public:
   using Clock = std::function<absl::Time()>;
@@ -23,9 +23,9 @@ class StallAlarm : public std::enable_shared_from_this<StallAlarm> {
 
   // The time begins anew, that much later; the first begins it.
   void Progress(absl::Duration later = absl::ZeroDuration());
-  // It does not ring until there is progress: what it watches is kept from it.
+  // Pauses until there is progress: the watched work is kept from it.
   void Pause();
-  // It rings no more and is not ringing. Whether it has rung.
+  // Ends the watch: it rings no more and is not ringing. True if it has rung.
   bool End();
 
  private:

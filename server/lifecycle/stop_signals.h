@@ -8,20 +8,20 @@
 namespace tensord::server {
 
 // Takes SIGTERM and SIGINT as requests to stop, and SIGHUP as one to read the configuration again, on a thread of its
-// own, so that what they start need not be safe in a signal handler. The handler writes into a pipe: blocking the
-// signals and waiting for them would miss those that reach a thread which a library started before main. At most one
-// object at a time.
+// own, so that the code they start need not be safe in a signal handler. The handler writes into a pipe. Blocking the
+// signals and waiting for them would not do: a library's thread from before main could receive them. At most one object
+// at a time.
 class StopSignals {
  public:
-  // From now on signals are kept; once it is destroyed those to stop end the process, and SIGHUP does nothing: there is
+  // Keeps signals from now on. Once it is destroyed, those to stop end the process, and SIGHUP does nothing: there is
   // nothing left to reload.
   StopSignals();
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Calls `on_stop` once a signal, those first that were kept, from the thread, until destroyed; `on_reload` likewise,
-  // but after all stops, and not once for each where there are more than a pipe holds. Once.
+  // Calls `on_stop` once a signal, earlier kept signals first, from the thread, until destroyed. Calls `on_reload`
+  // likewise, but after all stops, and not once for each if there are more than a pipe holds. Once.
   void Deliver(std::function<void()> on_stop, std::function<void()> on_reload);
 
  private:

@@ -22,7 +22,7 @@ int64_t TenantBytes::most_of_tenant() const {
 }
 
 absl::Status TenantBytes::CheckLocked(int64_t bytes, const std::string& tenant, int64_t own) const {
-  // What is alone may be as large as a message can be.
+  // A tenant's only call may be as large as a message can be.
   if (held_ > own && bytes > most_ - held_) return RefuseLimit(names_.limit, most_, held_ + bytes, names_.bytes);
   if (bytes == 0) return absl::OkStatus();
   const auto found = of_tenant_.find(tenant);

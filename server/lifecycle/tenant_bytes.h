@@ -12,13 +12,13 @@
 
 namespace tensord::server {
 
-// Bytes of one kind that the server holds for its tenants, within a bound of all and a bound of each. Whoever holds
-// none yet may have as many as he likes. Thread-safe.
+// Bytes of one kind that the server holds for its tenants, within a bound of all and a bound of each. A tenant that
+// holds none yet may have any number. Thread-safe.
 class TenantBytes {
  public:
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-  // The names of the settings that bound them, as refusals tell them, and what is counted.
+  // The names of the bounding settings, as refusals tell them, and of the counted thing.
   struct Names {
     const char* limit = "";
     const char* tenant_limit = "";
@@ -29,16 +29,16 @@ class TenantBytes {
   TenantBytes(const Names& names, int64_t most, int64_t most_of_tenant)
       : names_(names), most_(most), most_of_tenant_(most_of_tenant) {}
 
-  // For what is added from now on.
+  // Sets the bounds of bytes added from now on.
   void SetMost(int64_t most, int64_t most_of_tenant);
   int64_t most() const;
   int64_t most_of_tenant() const;
 
-  // LIMIT_EXCEEDED where all would have too many, or the tenant. `own`: so many of those that are held belong to the
-  // same call, and do not keep it from having more.
+  // Adds bytes. LIMIT_EXCEEDED if all tenants together, or this one, would have too many. `own` of the held bytes
+  // belong to the same call, and do not keep it from having more.
   absl::Status Add(int64_t bytes, const std::string& tenant, int64_t own = 0);
   void Remove(int64_t bytes, const std::string& tenant);
-  // What Add would return now.
+  // Returns the status that Add would return now.
   absl::Status Check(int64_t bytes, const std::string& tenant) const;
 
   int64_t held() const;

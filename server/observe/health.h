@@ -10,14 +10,14 @@
 
 namespace tensord::server {
 
-// What grpc.health.v1.Health answers, on every listener the same: for the server as a whole (""), for
+// The answers of grpc.health.v1.Health, on every listener the same: for the server as a whole (""), for
 // "tensord.v1.Compute" and for every device ("device/cpu:0"). Thread-safe.
 class Health {
  public:
-  // Before the server is built: gives servers built from now on the health service, Check and Watch.
+  // Gives servers built from now on the health service, Check and Watch; called before the server is built.
   static void EnableService();
 
-  // Nobody is served yet.
+  // Makes the state in which nobody is served yet.
   explicit Health(const std::vector<std::string>& devices);
 
   // `server` was built with the service and must outlive this.

@@ -13,8 +13,8 @@ struct ProfileTime {
   int per_second = 0;  // of processor time
 };
 
-// The stacks with the names of their functions, which this process looks up in its own files: who reads the profile
-// need not have them. What has no name is called after the file that it is in, "[made code]" where it is in none.
+// Returns the stacks with the names of their functions, which this process looks up in its own files: readers of the
+// profile need not have them. A function without a name is called after its file, or "[made code]" if it is in none.
 perftools::profiles::Profile MakeCpuProfile(const StackSampler::Stacks& stacks, const ProfileTime& time);
 
 }  // namespace tensord::server

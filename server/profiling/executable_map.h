@@ -17,10 +17,10 @@ struct CodeRange {
   std::string file;  // empty: code that was made in memory
 };
 
-// Of the text of /proc/PID/maps, by address. Lines that are none are left out.
+// Parses the text of /proc/PID/maps, by address. Other lines are left out.
 std::vector<CodeRange> ParseCodeRanges(absl::string_view maps);
 
-// The range that has the address; null where none does.
+// Returns the range that has the address; null if none does.
 const CodeRange* FindCode(const std::vector<CodeRange>& ranges, uintptr_t address);
 
 }  // namespace tensord::server

@@ -46,7 +46,7 @@ absl::Status Profiler::Start(Request request, Done done) {
   if (is_stopping_) return Refuse(Refusal::kServerDraining, "the server is shutting down");
   if (is_busy_) return RefuseSecond();
   if (thread_.joinable()) thread_.join();  // it is at its end, and takes no lock any more
-  // Null where another profiler of this process samples.
+  // Null if another profiler of this process samples.
   std::unique_ptr<StackSampler> sampler = StackSampler::Start(request.samples_per_second);
   if (sampler == nullptr) return RefuseSecond();
   thread_ = std::thread([this, request = std::move(request), done = std::move(done), sampler = std::move(sampler)] {

@@ -16,7 +16,7 @@
 namespace tensord::server {
 
 // Takes profiles of this process, one at a time, each on a thread of its own; there is none while nobody asks.
-// Thread-safe. The destructor ends the one under way, which is answered with what it has, and joins.
+// Thread-safe. The destructor ends the profile under way, which is answered with its samples so far, and joins.
 class Profiler {
  public:
   struct Bounds {
@@ -41,12 +41,12 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // After OK `done` is called once, from the profiler's thread. LIMIT_EXCEEDED for more than the bounds, and while
-  // another is under way, and then it is not called.
+  // Starts a profile. After OK `done` is called once, from the profiler's thread. LIMIT_EXCEEDED for more than the
+  // bounds, and while another is under way, and then it is not called.
   absl::Status Start(Request request, Done done);
-  // Whether one is under way.
+  // Tells whether a profile is under way.
   bool is_busy() const;
-  // Those under way end now; there are no others from here on: SERVER_DRAINING.
+  // Ends the profiles under way; later ones are refused with SERVER_DRAINING.
   void Stop();
 
  private:

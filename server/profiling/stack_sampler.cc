@@ -14,7 +14,7 @@
 namespace tensord::server {
 namespace {
 
-// What the handler sees. It may still be called, or be running, when nobody samples any more.
+// The handler's view. The handler may still be called, or be running, when nobody samples any more.
 struct Recording {
   std::atomic<uintptr_t*> words{nullptr};  // null: nothing is noted
   std::atomic<size_t> room{0};
@@ -134,7 +134,7 @@ StackSampler::Stacks StackSampler::Stop() {
   Disarm();
   Stacks stacks{.words = {}, .count = recording.count, .dropped = recording.dropped};
   words_.resize(std::min(recording.used.load(), words_.size()));
-  // What lies behind a stack that did not fit was never written: stop there.
+  // The memory behind a stack that did not fit was never written: stop there.
   size_t end = 0;
   for (int64_t i = 0; i < stacks.count; ++i) end += words_[end] + 1;
   words_.resize(end);

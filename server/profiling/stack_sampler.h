@@ -10,26 +10,26 @@
 
 namespace tensord::server {
 
-// Where the threads of the process are whenever it has used a certain time of its processors: the kernel then
-// interrupts one that runs with SIGPROF, and its stack is noted. One at a time in a process; it samples from Start to
-// Stop, and nothing is left of it afterwards but a handler that finds nothing to do.
+// Samples the stacks of the process's threads, each time it has used a certain time of its processors: the kernel then
+// interrupts a running thread with SIGPROF, and its stack is noted. One at a time in a process; it samples from Start
+// to Stop. Afterwards only a handler is left that finds nothing to do.
 //
 // Memory is taken before it begins; the handler takes no lock and calls nothing that might.
 class StackSampler {
  public:
   static constexpr size_t kMaxDepth = 128;
-  // Of program counters, of all stacks together.
+  // The room for program counters of all stacks together.
   static constexpr size_t kRoom = size_t{1} << 21;
 
   struct Stacks {
-    // Of each stack the number of its program counters, then these, the innermost first. All but the innermost are
-    // return addresses.
+    // For each stack its number of program counters, then these, the innermost first. All but the innermost are return
+    // addresses.
     std::vector<uintptr_t> words;
     int64_t count = 0;
     int64_t dropped = 0;  // for want of room
   };
 
-  // Null where another samples. `per_second` of processor time.
+  // Returns null if another samples. `per_second` of processor time.
   static std::unique_ptr<StackSampler> Start(int per_second, size_t room = kRoom);
   ~StackSampler();
   StackSampler(const StackSampler&) = delete;

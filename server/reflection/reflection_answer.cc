@@ -24,7 +24,7 @@ void Refuse(grpc::StatusCode code, const std::string& message, ServerReflectionR
   response->mutable_error_response()->set_error_message(message);
 }
 
-// `name`: what was asked for, where there is no such file.
+// `name`: the requested name, if there is no such file.
 void AddFiles(const FileDescriptor* file, const std::string& name, ServerReflectionResponse* response) {
   if (file == nullptr) return Refuse(grpc::StatusCode::NOT_FOUND, absl::StrCat("there is no ", name), response);
   std::vector<const FileDescriptor*> files = {file};

@@ -9,8 +9,8 @@
 
 namespace tensord::server {
 
-// What reflection answers to a request, from the files of the pool: a file comes with all that it imports, first the
-// file that was asked for. What is not there is an error in the answer, NOT_FOUND.
+// Answers a request of reflection from the files of the pool: a file comes with all that it imports, the requested file
+// first. A missing name is an error in the answer, NOT_FOUND.
 reflection::ServerReflectionResponse AnswerReflection(const reflection::ServerReflectionRequest& request,
                                                       absl::Span<const std::string> services,
                                                       const google::protobuf::DescriptorPool& pool);

@@ -60,7 +60,7 @@ class ReflectionService final : public grpc::Service {
     for (size_t i = 0; i < std::size(kPaths); ++i) {
       const absl::string_view path = kPaths[i];
       services_.emplace_back(path.substr(1, path.rfind('/') - 1));
-      // As generated services do.
+      // The handler that generated services use.
       using Handler = grpc::internal::CallbackBidiHandler<ByteBuffer, ByteBuffer>;
       AddMethod(new grpc::internal::RpcServiceMethod(kPaths[i], grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
       MarkMethodRawCallback(

@@ -9,9 +9,9 @@
 
 namespace tensord::server {
 
-// grpc.reflection.v1 and .v1alpha for gRPC's callback API, over all files that are linked in. gRPC's own answers by a
-// thread for each stream, and keeps one that polls beside those for callbacks. `services`: those that the server has
-// beside it. Outlives the server that it is registered with.
+// Makes grpc.reflection.v1 and .v1alpha for gRPC's callback API, over all files that are linked in. gRPC's own service
+// answers by a thread for each stream, and keeps one that polls beside those for callbacks. `services`: the server's
+// other services. Outlives the server that it is registered with.
 std::unique_ptr<grpc::Service> MakeReflectionService(std::vector<std::string> services);
 
 }  // namespace tensord::server

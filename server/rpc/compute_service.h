@@ -9,9 +9,9 @@
 
 namespace tensord::server {
 
-// tensord.v1.Compute for gRPC's callback API. Every method takes and gives raw bytes: the generated typed methods
-// answer bytes that they cannot parse with an UNIMPLEMENTED that says nothing, and copy payloads. `parts` must outlive
-// the service, and it the server that it is registered with.
+// Makes tensord.v1.Compute for gRPC's callback API. Every method takes and gives raw bytes: the generated typed methods
+// answer bytes that they cannot parse with an UNIMPLEMENTED without a reason, and copy payloads. `parts` must outlive
+// the service, and the service the server that it is registered with.
 std::unique_ptr<grpc::Service> MakeComputeService(const ServiceParts* parts);
 
 }  // namespace tensord::server

@@ -71,7 +71,7 @@ absl::Status HandleClaim::Fulfil(std::vector<Kept> kept, Waiters* waiters) {
     *waiters = Fail(ended);
     return ended;
   }
-  // Before anybody can read the results: one may lie where what was donated lay.
+  // Before anybody can read the results: one may lie in the place of a donated tensor.
   EndUses();
   for (size_t i = 0; i < keeps_.size(); ++i) {
     Waiters of_slot = keeps_[i].slot->Fulfil(std::move(kept[i].type), std::move(kept[i].memory));

@@ -18,21 +18,21 @@ struct HandleUse {
   bool donated = false;
 };
 
-// What a request says of handles.
+// A request's use of handles.
 struct HandleRequest {
   std::vector<HandleUse> uses;     // in the order of the arguments that are handles
   std::vector<std::string> keeps;  // for its results
-  // Where the request fails, the handles that it was to keep stay, poisoned, those among them that it was given, too:
+  // If the request fails, the handles that it was to keep stay, poisoned, also those among them that it was given:
   // requests that depend on it may have been sent already. Otherwise they are free again.
   bool poisons = false;
 };
 
-// What a request has of its session from its arrival to its end: the tensors that it reads, by the names that they had
-// when it arrived, those that it was given for good, and names for its results. Move-only; confined to its request.
+// A request's share in its session from its arrival to its end: the tensors that it reads, by their names at its
+// arrival, those that it was given for good, and names for its results. Move-only; confined to its request.
 //
 //   claimed → (ReadyOrElse) → CheckReady → Start → Fulfil | Fail;  claimed → Fail
 //
-// One that is destroyed before its end fails. Made by Session::Claim.
+// A claim destroyed before its end fails. Made by Session::Claim.
 class HandleClaim {
  public:
   struct Kept {
@@ -49,11 +49,11 @@ class HandleClaim {
   size_t num_uses() const { return uses_.size(); }
   size_t num_keeps() const { return keeps_.size(); }
 
-  // Whether every tensor that is read is there, or will never be. If not, calls `then` once when that is so, on the
-  // thread that settled the last of them; the claim must stay where it is until then. Where the request ends before, it
+  // Tells whether every tensor that is read is there, or will never be. If not, calls `then` once it is so, on the
+  // thread that settled the last of them; the claim must stay in its place until then. If the request ends before, it
   // waits no more.
   bool ReadyOrElse(Waiter then);
-  // HANDLE_POISONED, with the first cause, where a tensor will never be there.
+  // Fails with HANDLE_POISONED, with the first cause, where a tensor will never be there.
   absl::Status CheckReady();
 
   // ---- When they are ready ----
@@ -62,13 +62,15 @@ class HandleClaim {
   ResidentTensor Read(size_t use) const;
   std::shared_ptr<ResidentMemory> MemoryOf(size_t use) const;
   bool IsDonated(size_t use) const { return uses_[use].donated; }
-  // Whether the use is a donation of memory that nobody else reads, so that the run may write over it. Before Read.
+  // Tells whether the use is a donation of memory that nobody else reads, so that the run may write over it. Before
+  // Read.
   bool IsWritable(size_t use) const;
 
   // The run begins: what was donated does not come back.
   void Start() { started_ = true; }
-  // The request is over. What waited for its results is the caller's to go on with, under no lock. `kept` is in the
-  // order of HandleRequest::keeps. SESSION_UNKNOWN where the session has ended meanwhile; then the request failed.
+  // Ends the request with its results. The caller goes on with those who waited for the results, under no lock. `kept`
+  // is in the order of HandleRequest::keeps. SESSION_UNKNOWN if the session has ended meanwhile; then the request
+  // failed.
   absl::Status Fulfil(std::vector<Kept> kept, Waiters* waiters);
   Waiters Fail(const absl::Status& cause);
 

@@ -61,8 +61,8 @@ absl::Status ResidentLedger::Add(const std::string& tenant_key, const std::strin
   const auto of_tenant = tenants_.find(tenant_key);
   const int64_t tenant_bytes = of_tenant == tenants_.end() ? 0 : of_tenant->second;
   DeviceUse& device_use = devices_[device_key];
-  // What is charged already was within the limits once, and a tensor has at most 2^56 bytes: no sum overflows. The
-  // device's first: a tenant's part may follow from it, and is no setting then that anybody made.
+  // Earlier charges were within the limits once, and a tensor has at most 2^56 bytes: no sum overflows. The device's
+  // limit comes first: a tenant's part may follow from it, and is then no setting that anybody made.
   if (!anyway && bytes > limits_.device_bytes - device_use.bytes) {
     return RefuseLimit("sessions.device_bytes", limits_.device_bytes, device_use.bytes + bytes,
                        "bytes of the device's resident tensors");

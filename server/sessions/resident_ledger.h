@@ -20,10 +20,10 @@ namespace tensord::server {
 
 class ResidentLedger;
 
-// What a handle is charged at least: about what its name, its slot and its place in the tables take of the host.
+// The least charge of a handle: about the host's memory for its name, its slot and its place in the tables.
 inline constexpr int64_t kHandleBytes = 1024;
 
-// What a tensor of so many bytes under one handle is charged.
+// Returns the charge of a tensor of so many bytes under one handle.
 constexpr int64_t ChargedBytes(int64_t tensor_bytes) {
   return tensor_bytes < kHandleBytes ? kHandleBytes : tensor_bytes;
 }
@@ -42,7 +42,7 @@ class MemoryCharge {
   const std::string& device() const { return device_; }
   const std::shared_ptr<ResidentLedger>& ledger() const { return ledger_; }
 
-  // Splits off that much, or all where there is less.
+  // Splits off that much, or all if there is less.
   MemoryCharge Take(int64_t bytes);
   // Adds a charge of the same tenant and device; to one that was made of nothing, any.
   void Add(MemoryCharge other);
@@ -59,7 +59,7 @@ class MemoryCharge {
   int64_t bytes_ = 0;
 };
 
-// What resident tensors take, by tenant and by device, held to limits before any memory is allocated. Thread-safe.
+// The memory of resident tensors, by tenant and by device, held to limits before any memory is allocated. Thread-safe.
 // Always in a shared_ptr: charges keep it alive, and the memory of a tensor may be read after its session is gone.
 class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
  public:
@@ -78,22 +78,22 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
   explicit ResidentLedger(const Limits& limits, Changed changed = nullptr)
       : changed_(std::move(changed)), limits_(limits) {}
 
-  // LIMIT_EXCEEDED, naming sessions.tenant_bytes or sessions.device_bytes.
+  // Fails with LIMIT_EXCEEDED, naming sessions.tenant_bytes or sessions.device_bytes.
   absl::StatusOr<MemoryCharge> Charge(absl::string_view tenant, absl::string_view device, int64_t bytes);
   // The same beyond limits too: for what is there already. The next Charge is refused the sooner.
   MemoryCharge ChargeAnyway(absl::string_view tenant, absl::string_view device, int64_t bytes);
-  // For charges from now on; those that are there stay.
+  // Sets the limits of later charges; existing ones stay.
   void SetLimits(const Limits& limits);
   // Memory of one tensor more, or less, on the device.
   void CountTensor(absl::string_view device, int64_t more);
 
-  // So many tensors lost their handles.
+  // Counts tensors that lost their handles.
   void CountEnds(TensorEnd end, int64_t tensors) {
     ends_[static_cast<size_t>(end)].fetch_add(tensors, std::memory_order_relaxed);
   }
 
   int64_t TenantBytes(absl::string_view tenant) const;
-  // Of those that have some.
+  // Returns the bytes of tenants that have some.
   std::map<std::string, int64_t> Tenants() const;
   std::map<std::string, DeviceUse> Devices() const;
   TensorEnds ends() const;

@@ -13,7 +13,7 @@
 
 namespace tensord::server {
 
-// What a resident tensor is, beside its bytes.
+// The description of a resident tensor, beside its bytes.
 struct ResidentType {
   std::string device;  // "cpu:0"
   ConcreteType type;   // the shape is the client's, whatever the order of the elements
@@ -30,9 +30,9 @@ struct ResidentTensor {
   uint64_t version = 0;  // no other tensor's, also under the same handle
 };
 
-// The memory of a resident tensor, with what it is charged as: its bytes, or kHandleBytes for each handle that names it
-// where that is more. Several handles may: those of a result that is one of the arguments. Immutable while it has
-// readers or several owners; whoever owns it alone may write. Thread-safe.
+// The memory of a resident tensor, with its charge: its bytes, or kHandleBytes for each handle that names it if that is
+// more. Several handles may name it if a result is one of the arguments. Immutable while it has readers or several
+// owners; its only owner may write. Thread-safe.
 class ResidentMemory {
  public:
   // `charge` is for one handle, ChargedBytes of the tensor.
@@ -43,19 +43,19 @@ class ResidentMemory {
 
   const void* address() const { return bytes_.get(); }
   int64_t charged_bytes() const;
-  // Of a sole owner: what is charged from now on is the caller's to account for.
+  // Takes the charge from a sole owner: the caller accounts for it from now on.
   MemoryCharge TakeCharge();
 
-  // LIMIT_EXCEEDED where there is no room for another handle.
+  // Fails with LIMIT_EXCEEDED if there is no room for another handle.
   absl::Status CheckAnotherName() const;
   // A handle names it, or no longer does.
   void AddName();
   void DropName();
 
-  // A pointer to the bytes that counts as a reader until its last copy is gone.
+  // Returns a pointer to the bytes that counts as a reader until its last copy is gone.
   static std::shared_ptr<const void> Read(const std::shared_ptr<ResidentMemory>& memory);
-  // Whether `memory` is the only pointer to it and nobody reads the bytes any more: what readers did has happened
-  // before. Only where nobody can get a new reader meanwhile.
+  // Tells whether `memory` is the only pointer to it and nobody reads the bytes any more: all reads have happened
+  // before. Only if nobody can get a new reader meanwhile.
   static bool IsSoleOwner(const std::shared_ptr<ResidentMemory>& memory);
 
  private:

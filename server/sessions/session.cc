@@ -171,7 +171,7 @@ absl::StatusOr<HandleClaim> Session::ClaimLocked(const HandleRequest& request) {
       return Refuse(Refusal::kHandleDuplicate,
                     absl::StrCat("two results of the request have the handle \"", PrintableName(handle), "\""));
     }
-    // What the request gives away leaves its name to a result.
+    // A handle that the request gives away leaves its name to a result.
     if (!donated.contains(handle)) RETURN_IF_ERROR(CheckFree(handle));
   }
   RETURN_IF_ERROR(CheckRoom(static_cast<int64_t>(request.keeps.size()) - static_cast<int64_t>(donated.size())));
@@ -199,7 +199,7 @@ void Session::PoisonLocked(const HandleRequest& request, const absl::Status& cau
     if (use.donated) donated.insert(use.handle);
   }
   for (const std::string& handle : request.keeps) {
-    // Who was sent the next state by the name of the last one must not find the last one.
+    // A client that was sent the next state under the name of the last one must not find the last one.
     const bool replaces = donated.contains(handle) && table_.contains(handle);
     if (!replaces && (!CheckFree(handle).ok() || !CheckRoom(1).ok())) continue;
     const TensorSlotPtr slot = TensorSlot::Promise();

@@ -27,9 +27,9 @@
 
 namespace tensord::server {
 
-// What one client keeps on the server: tensors under handles of its choice, and the lease on which they live. Made by
-// SessionStore; shared with the calls that name it, which may outlive its end: then they are refused with
-// SESSION_UNKNOWN, and what they read stays alive until they let go of it. Thread-safe.
+// The state that one client keeps on the server: tensors under handles of its choice, and the lease on which they live.
+// Made by SessionStore; shared with the calls that name it. A call may outlive the session's end: then it is refused
+// with SESSION_UNKNOWN, and the tensors that it reads stay alive until it lets go of them. Thread-safe.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -53,35 +53,35 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Duration lease() const { return options_.lease; }
   Counts counts() const;
 
-  // The lease begins anew. What takes long and is worth nothing once its client is gone (an upload, a download) calls
+  // Renews the lease. Work that takes long and is worth nothing once its client is gone (an upload, a download) calls
   // this with every piece.
   void Renew();
   Time expiry() const;
-  // By which peer it was named last, as gRPC names it; empty: by none yet.
+  // Notes the peer that named it last, by gRPC's name; empty: none yet.
   void NamedBy(std::string peer);
   std::string named_by() const;
 
-  // A reader of a tensor, for who is no request. HANDLE_UNKNOWN, HANDLE_INCOMPLETE for one that is uploaded or computed
-  // just now, HANDLE_POISONED for one whose request failed.
+  // Returns a reader of a tensor, for users other than requests. HANDLE_UNKNOWN, HANDLE_INCOMPLETE for a tensor that is
+  // uploaded or computed just now, HANDLE_POISONED for one whose request failed.
   absl::StatusOr<ResidentTensor> Find(absl::string_view handle) const;
 
-  // Takes the handles away; those that were none are returned. Requests that came before keep what they named.
+  // Deletes handles, and returns the unknown ones. Earlier requests keep the tensors that they named.
   std::vector<std::string> Delete(absl::Span<const std::string> handles);
 
-  // All that a request has to do with handles, at once, in the order in which requests arrive; all of it or, where
-  // anything is refused, nothing (but what poisons, see HandleRequest). NAME_INVALID, HANDLE_UNKNOWN,
-  // HANDLE_INCOMPLETE for one that is being uploaded, HANDLE_DUPLICATE, LIMIT_EXCEEDED.
+  // Claims all handles of a request at once, in the order in which requests arrive. If anything is refused, claims none
+  // (but for poisoned results, see HandleRequest). NAME_INVALID, HANDLE_UNKNOWN, HANDLE_INCOMPLETE for one that is
+  // being uploaded, HANDLE_DUPLICATE, LIMIT_EXCEEDED.
   absl::StatusOr<HandleClaim> Claim(const HandleRequest& request);
-  // For a request that is refused before it claims anything: its results are poisoned.
+  // Poisons the results of a request that is refused before it claims anything.
   void Poison(const HandleRequest& request, const absl::Status& cause);
 
-  // Begins an upload, or goes on with one of the same type, and the same id of its client's (0: any), that was broken
-  // off; of one with another id nothing counts. Its bytes are charged before they are
-  // allocated. NAME_INVALID, HANDLE_DUPLICATE where there is another tensor, HANDLE_INCOMPLETE where somebody else is
-  // still writing it, LIMIT_EXCEEDED, OUT_OF_MEMORY.
+  // Begins an upload, or goes on with one that was broken off, of the same type and with the same id of its client's
+  // (0: any); bytes received under another id do not count. Its bytes are charged before they are allocated.
+  // NAME_INVALID, HANDLE_DUPLICATE if there is another tensor, HANDLE_INCOMPLETE if somebody else is still writing it,
+  // LIMIT_EXCEEDED, OUT_OF_MEMORY.
   absl::StatusOr<TensorUpload> StartUpload(const std::string& handle, const ResidentType& type, Backend* backend,
                                            uint64_t id = 0);
-  // How much of an upload has arrived: all, where it is complete. HANDLE_UNKNOWN.
+  // Returns the received bytes of an upload: all, if it is complete. HANDLE_UNKNOWN.
   absl::StatusOr<int64_t> ArrivedBytes(absl::string_view handle) const;
 
   // ---- For the store, claims and uploads ----
@@ -94,11 +94,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void Close(TensorEnd end);
   bool closed() const;
   const std::shared_ptr<ResidentLedger>& ledger() const { return options_.ledger; }
-  // For a handle that stays without a tensor, on no device.
+  // Charges a handle that stays without a tensor, on no device.
   MemoryCharge ChargeHandle() const;
   // Takes the slot's name away where it still has it.
   void Forget(absl::string_view handle, const TensorSlotPtr& slot);
-  // The upload under that name becomes a tensor. HANDLE_UNKNOWN where the name is no longer the slot's.
+  // The upload under that name becomes a tensor. HANDLE_UNKNOWN if the name is no longer the slot's.
   absl::Status FinishUpload(absl::string_view handle, const TensorSlotPtr& slot);
   // A request that a tensor was donated to has used it up.
   void UseUp(const std::string& handle, const TensorSlotPtr& slot);
@@ -115,7 +115,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status CheckRoom(int64_t more) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<HandleClaim> ClaimLocked(const HandleRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeGivenLocked(const std::string& handle, const TensorSlotPtr& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of tensors and uploads, to the ledger.
+  // Reports the ends of tensors and uploads to the ledger.
   void CountEnds(TensorEnd end, absl::Span<const TensorSlotPtr> slots) const;
   void PoisonLocked(const HandleRequest& request, const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -106,7 +106,7 @@ absl::Status SessionStore::MakeRoomLocked(absl::string_view tenant, const Connec
 bool SessionStore::TakeForgottenLocked(const absl::string_view* tenant, const Connected& connected,
                                        std::vector<SessionPtr>* forgotten) {
   const Time now = clock_();
-  // First those whose connection is gone, then by the time since they were named.
+  // Sessions whose connection is gone come first, then the rest by the time since they were named.
   using Rank = std::pair<bool, absl::Duration>;
   const auto rank = [&](const Session& session) {
     const absl::Duration unnamed = UnnamedFor(session, now);

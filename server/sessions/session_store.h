@@ -42,7 +42,7 @@ class SessionUse {
     if (session_ != nullptr) session_->Release();
   }
 
-  // Null where nothing is used.
+  // Returns null if nothing is used.
   const SessionPtr& session() const { return session_; }
 
  private:
@@ -50,7 +50,7 @@ class SessionUse {
 };
 
 // The sessions of all tenants. A thread of its own ends those whose lease is over. Thread-safe. Sessions may outlive it
-// in calls that still read their tensors, but are closed then. Another tenant's session is none.
+// in calls that still read their tensors, but are closed then. Another tenant's session counts as missing.
 class SessionStore {
  public:
   using Time = Session::Time;
@@ -62,8 +62,8 @@ class SessionStore {
     absl::Duration default_lease = absl::Minutes(10);
     absl::Duration max_lease = absl::Hours(1);
     ResidentLedger::Changed resident_changed = nullptr;
-    // Who is connected, as Session::NamedBy has it; asked where there is no room and somebody may have left, under no
-    // lock of the store, and not again for kConnectedAge. Null: not known.
+    // Returns the connected peers, as Session::NamedBy has them. Asked if there is no room and somebody may have left,
+    // under no lock of the store, and not again for kConnectedAge. Null: not known.
     std::function<absl::flat_hash_set<std::string>()> connected = nullptr;
   };
   static constexpr absl::Duration kConnectedAge = absl::Milliseconds(100);
@@ -73,7 +73,7 @@ class SessionStore {
     std::map<std::string, ResidentLedger::DeviceUse> devices;
     TensorEnds ends{};  // since the start
   };
-  // What an operator is told of a session.
+  // An operator's view of a session.
   struct Description {
     std::string id;
     std::string tenant;
@@ -82,39 +82,39 @@ class SessionStore {
     Session::Counts counts;
   };
 
-  // `clock` is asked from any thread. Where it is not the system's, ClockMoved says that it has moved.
+  // `clock` is asked from any thread. If it is not the system's, ClockMoved reports its moves.
   explicit SessionStore(const Limits& limits, std::function<Time()> clock = &std::chrono::steady_clock::now);
   ~SessionStore();
   SessionStore(const SessionStore&) = delete;
   SessionStore& operator=(const SessionStore&) = delete;
 
-  // A new session, with an id of 128 random bits. A lease of zero means the default; it is brought within a
-  // millisecond and the maximum. Where there are as many sessions as there may be, one ends for it that its client has
-  // forgotten: of those that nobody has named since the connection they were named by last was closed, a little while
-  // ago at least, or else for the default lease, the one that was named least lately. It is one of the tenant's own
-  // where it is the tenant that has too many. LIMIT_EXCEEDED, naming sessions.count or sessions.tenant_count.
+  // Opens a session, with an id of 128 random bits. A lease of zero means the default; it is brought within a
+  // millisecond and the maximum. If there are as many sessions as there may be, a forgotten one ends for it: a session
+  // not named since its last connection was closed, a little while ago at least, or else for the default lease; of
+  // those the one named least lately. It is one of the tenant's own if the tenant has too many. LIMIT_EXCEEDED, naming
+  // sessions.count or sessions.tenant_count.
   absl::StatusOr<SessionPtr> Open(absl::string_view tenant, absl::Duration lease);
-  // The tenant's session of that id, its lease begun anew. SESSION_UNKNOWN.
+  // Returns the tenant's session of that id, its lease begun anew. SESSION_UNKNOWN.
   absl::StatusOr<SessionPtr> Find(absl::string_view tenant, absl::string_view id);
   // The same for as long as a call uses it.
   absl::StatusOr<SessionUse> Use(absl::string_view tenant, absl::string_view id);
-  // SESSION_UNKNOWN.
+  // Fails with SESSION_UNKNOWN.
   absl::Status Close(absl::string_view tenant, absl::string_view id);
 
-  // Whose session it is, whether it may be used any more or not; nothing where there is none.
+  // Returns the session's tenant, even if the session may not be used any more; nothing if there is no such session.
   std::optional<std::string> OwnerOf(absl::string_view id) const;
 
-  // For what is opened, kept and asked for from now on: sessions, tensors and leases that are beyond them stay.
-  // `resident_changed` and `connected` are not taken.
+  // Sets limits for later sessions, tensors and leases: existing ones beyond them stay. `resident_changed` and
+  // `connected` are not taken.
   void SetLimits(const Limits& limits);
   Limits limits() const;
 
   void ClockMoved();
   Stats stats() const;
-  // Of the sessions and of the bytes of resident tensors that a tenant may have.
+  // Returns each tenant's used share of its sessions and of its bytes of resident tensors.
   Shares TenantSessionShares() const;
   Shares TenantByteShares() const { return SharesOf(ledger_->Tenants(), limits().memory.tenant_bytes); }
-  // By id.
+  // Describes the sessions by id.
   std::vector<Description> Describe() const;
 
  private:
@@ -124,9 +124,9 @@ class SessionStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   using Connected = std::shared_ptr<const absl::flat_hash_set<std::string>>;
 
-  // As a moment ago; null: not known.
+  // Returns the peers of a moment ago; null: not known.
   Connected AskConnected();
-  // Whether a session may be in the way of the tenant's next that its client may have left.
+  // Tells whether a session that its client may have left may be in the way of the tenant's next one.
   bool MayHaveLeftLocked(absl::string_view tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsFullLocked(absl::string_view tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration UnnamedFor(const Session& session, Time now) const;

@@ -23,7 +23,7 @@ inline constexpr absl::string_view kTensorEndNames[] = {
 
 inline constexpr size_t kNumTensorEnds = sizeof(kTensorEndNames) / sizeof(kTensorEndNames[0]);
 
-// How many, by end.
+// Counts by end.
 using TensorEnds = std::array<int64_t, kNumTensorEnds>;
 
 }  // namespace tensord::server

@@ -15,12 +15,13 @@
 
 namespace tensord::server {
 
-// Something to do once, on whatever thread settled what it waited for. That thread is others' too: a waiter hands on
-// what there is to do, and does none of it.
+// A function to call once, on whatever thread settled the awaited event. That thread belongs to others too: a waiter
+// hands its work on, and does none of it.
 using Waiter = std::function<void()>;
 using Waiters = std::vector<Waiter>;
 
-// What a handle stands for: a tensor, one that a request in progress is to make, or one that is being uploaded.
+// The tensor that a handle stands for: a tensor, one that a request in progress is to make, or one that is being
+// uploaded.
 //
 //   kPromised → kReady | kFailed
 //   kUploading → kReady
@@ -48,34 +49,35 @@ class TensorSlot {
   ~TensorSlot();
 
   State state() const;
-  // Of one that is ready or being uploaded.
+  // Returns the type of a slot that is ready or being uploaded.
   ResidentType type() const;
-  // Of one that failed: why.
+  // Returns the cause of a failed slot.
   absl::Status cause() const;
-  // A reader of one that is ready.
+  // Returns a reader of one that is ready.
   std::optional<ResidentTensor> Read() const;
-  // What holds its bytes, where it is ready.
+  // Returns the owner of its bytes, if it is ready.
   std::shared_ptr<ResidentMemory> memory() const;
 
   // A request that reads it, from when it arrives until it has ended: nobody may write over it meanwhile.
   void AddUse();
   void EndUse();
-  // Whether one use is all there is, of memory that nobody else reads. Of a slot that is in no table any more.
+  // Tells whether one use is all there is, of memory that nobody else reads. For a slot that is in no table any more.
   bool IsUsedByOneAlone() const;
 
-  // 0 where it is settled already; else `waiter` is among those that Fulfil or Fail returns, unless it leaves by this.
+  // Adds a waiter and returns its id for Leave. Returns 0 if the slot is settled already; else `waiter` is among those
+  // that Fulfil or Fail returns, unless it leaves.
   uint64_t Await(Waiter waiter);
-  // For who waits no more. Nothing where it is settled.
+  // Removes a waiter. Does nothing if the slot is settled.
   void Leave(uint64_t waiter);
-  // Settles a promise. What waited for it is the caller's to go on with, under no lock.
+  // Settles a promise. The caller goes on with the waiters, under no lock.
   Waiters Fulfil(ResidentType type, std::shared_ptr<ResidentMemory> memory);
   // `charge` is for the handle of one that stays.
   Waiters Fail(absl::Status cause, MemoryCharge charge = {});
 
   // ---- Uploads ----
   void SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes);
-  // Nothing where there is a writer already. At most one at a time. What came with another id counts as not arrived; 0
-  // takes any.
+  // Returns nothing if there is a writer already. At most one at a time. Bytes that came with another id count as not
+  // arrived; 0 takes any.
   std::optional<Upload> TakeWriter(uint64_t id);
   void ReturnWriter();
   void SetArrived(int64_t bytes);

@@ -25,18 +25,19 @@ class TensorUpload {
   ~TensorUpload() { Return(); }
 
   const std::string& handle() const { return handle_; }
-  // Where the tensor's bytes go, aligned to 64; they stay while this object exists, whatever becomes of the handle.
+  // Returns the place for the tensor's bytes, aligned to 64; they stay while this object exists, whatever becomes of
+  // the handle.
   char* bytes() const { return bytes_; }
   int64_t size_bytes() const { return size_bytes_; }
-  // Those before have been written.
+  // Returns the number of bytes that have been written.
   int64_t arrived() const { return arrived_; }
-  // Only so many count from now on, at most those that have arrived.
+  // Keeps only so many bytes from now on, at most those that have arrived.
   void Rewind(int64_t arrived);
-  // So many more have been, behind them; not more than are missing.
+  // Counts so many more bytes as written, behind the others; not more than are missing.
   void Advance(int64_t bytes);
 
-  // The tensor is there from now on. HANDLE_INCOMPLETE where bytes are missing; HANDLE_UNKNOWN where the handle was
-  // deleted meanwhile, SESSION_UNKNOWN where the session ended.
+  // Makes the tensor ready. HANDLE_INCOMPLETE if bytes are missing; HANDLE_UNKNOWN if the handle was deleted meanwhile,
+  // SESSION_UNKNOWN if the session ended.
   absl::Status Commit();
   // Gives the upload up: the handle and its bytes are free again.
   void Drop();

@@ -80,7 +80,7 @@ absl::StatusOr<BrokerClient::Wanted> BrokerClient::Admit(const std::string& auth
   Credentials credentials{.authorizations = {}, .certificate_names = {}, .over_unix_socket = true};
   if (!authorization.empty()) credentials.authorizations.push_back(authorization);
   Caller caller;
-  // Whoever may run programs may have memory for their arguments.
+  // A caller that may run programs may have memory for their arguments.
   RETURN_IF_ERROR(parts_.authenticator->Admit(credentials, peer_, RpcMethod::kExecute, &caller));
   if (parts_.gate->snapshot().state != ServingState::kServing) {
     return tensord::Refuse(Refusal::kServerDraining, "the server gives no shared memory: it starts or shuts down");

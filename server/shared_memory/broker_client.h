@@ -19,7 +19,7 @@
 
 namespace tensord::server {
 
-// What the broker decides by. They outlive it; each is thread-safe.
+// The parts that the broker decides by. They outlive it; each is thread-safe.
 struct BrokerParts {
   RegionStore* regions = nullptr;
   const Authenticator* authenticator = nullptr;
@@ -28,10 +28,10 @@ struct BrokerParts {
   RateLimiter* rates = nullptr;  // asking for memory counts as a call does; null: nothing is counted
 };
 
-// As what a refusal is counted.
+// Returns the kind under which a refusal is counted.
 BrokerRefusal KindOf(const absl::Status& status);
 
-// Beyond it a packet is refused.
+// The size beyond which a packet is refused.
 inline constexpr size_t kMaxBrokerPacketBytes = size_t{16} << 10;
 
 // One connection to the broker, without its socket: answers packets, and owns the regions that it handed out, which go
@@ -62,12 +62,12 @@ class BrokerClient {
   Answer Finish(const Wanted& wanted);
   // Both.
   Answer Handle(absl::string_view packet);
-  // Who asked last, and what all its regions have.
+  // Returns the tenant that asked last, and the bytes of all its regions.
   const std::string& tenant() const { return tenant_; }
   int64_t held_bytes() const;
   // Counts a refusal that Begin gave, and makes the answer.
   Answer Refuse(const absl::Status& status);
-  // What those are told who are not let in.
+  // Returns the answer to a caller that is not let in.
   static Answer Refused(const absl::Status& status);
 
  private:

@@ -8,13 +8,13 @@
 
 namespace tensord::server {
 
-// Why somebody got no shared memory.
+// The reason why a process got no shared memory.
 enum class BrokerRefusal : uint8_t { kUser, kCaller, kLimit, kMemory, kMalformed, kDraining, kInternal };
 
 inline constexpr std::array<const char*, 7> kBrokerRefusalNames = {"user",      "caller",   "limit",   "memory",
                                                                    "malformed", "draining", "internal"};
 
-// How often, since the start. Thread-safe.
+// Counts of refusals since the start. Thread-safe.
 class BrokerRefusals {
  public:
   using Counts = std::array<int64_t, kBrokerRefusalNames.size()>;

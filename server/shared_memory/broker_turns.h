@@ -14,7 +14,7 @@
 
 namespace tensord::server {
 
-// What a thread of the broker's is to do for a connection.
+// The work of a broker's thread for a connection.
 struct BrokerRequest {
   int connection = -1;
   BrokerClient* client = nullptr;
@@ -25,17 +25,17 @@ struct BrokerRequest {
 };
 
 // Requests that wait for a thread: those of a tenant in the order in which they came, tenants in turn. Making or
-// dropping the pages of a large region takes long, so who is to do only small ones can ask for these. Thread-safe; at
-// most as many wait as there are connections.
+// dropping the pages of a large region takes long, so a thread for small work can ask for small requests only.
+// Thread-safe; at most as many wait as there are connections.
 class BrokerTurns {
  public:
   // Takes less than a millisecond.
   static constexpr int64_t kSmallBytes = int64_t{1} << 20;
 
   void Push(BrokerRequest request);
-  // Waits for one, of at most kSmallBytes where only small ones are wanted. Nothing: it is closed.
+  // Waits for a request, of at most kSmallBytes if `small_only`. Nothing: it is closed.
   std::optional<BrokerRequest> Take(bool small_only);
-  // Nobody gets any more; what is left.
+  // Closes the queue: nobody gets requests any more; returns the rest.
   std::vector<BrokerRequest> Close();
 
  private:

@@ -10,8 +10,8 @@
 
 namespace tensord::server {
 
-// Finds what a request names of a region. What RegionStore::Find refuses; UNSUPPORTED_REQUEST where the server shares
-// no memory, for which `regions` is null.
+// Finds the part of a region that a request names. Refuses as RegionStore::Find does; UNSUPPORTED_REQUEST if the server
+// shares no memory, for which `regions` is null.
 absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::string& tenant, const std::string& region,
                                       int64_t offset, int64_t size_bytes);
 absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::string& tenant,

@@ -31,7 +31,7 @@ absl::Status SystemError(absl::string_view what, const std::string& path) {
   return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno)));
 }
 
-// Whether all of it went out. A client that does not read its answers is one to hang up on.
+// Sends an answer; false if not all of it went out. The broker hangs up on a client that does not read its answers.
 bool Send(int connection, BrokerClient::Answer answer) {
   const std::string bytes = answer.reply.SerializeAsString();
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
@@ -94,7 +94,7 @@ bool MemoryBroker::OpenPath(bool to_others) const { return chmod(options_.path.c
 
 void MemoryBroker::SetAllowed(std::vector<uid_t> uids, int64_t max_connections) {
   MutexLock lock(&mutex_);
-  // Whoever gets through a socket that stays open, or open too long, is looked at all the same.
+  // A client that gets through a socket that stays open, or open too long, is checked all the same.
   if (uids.empty() != allowed_.uids.empty()) OpenPath(!uids.empty());
   allowed_.uids = std::move(uids);
   allowed_.max_connections = max_connections;
@@ -267,7 +267,7 @@ absl::Status MemoryBroker::AdmitUser(int connection, std::string* peer) const {
 void MemoryBroker::Accept() {
   const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (connection < 0) {
-    // Where there are no descriptors left, somebody still waits and poll would return at once for ever.
+    // If there are no descriptors left, somebody still waits and poll would return at once for ever.
     if (errno == EMFILE || errno == ENFILE) {
       pollfd wake{.fd = wake_, .events = POLLIN, .revents = 0};
       poll(&wake, 1, kWithoutDescriptorsMs);

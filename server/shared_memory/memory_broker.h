@@ -23,12 +23,12 @@
 
 namespace tensord::server {
 
-// Hands out shared memory over a unix socket to processes of this host: those of the server's own user, and of users
-// that are named. Owns the socket, the connections, a thread that reads from them, and a few that answer, tenants in
-// turn: taking a region's pages, or giving them back, takes long, and others need not wait for it; one of the threads
-// does only what is small. Each connection has one request answered at a time, in the order in which they came. The
-// regions of a connection go when it is closed, by whichever side, also because its process was killed. Thread-safe.
-// Its parts must outlive it.
+// Hands out shared memory over a unix socket to processes of this host: those of the server's own user, and of named
+// users. Owns the socket, the connections, a thread that reads from them, and a few threads that answer, tenants in
+// turn. Taking a region's pages, or giving them back, takes long, and others need not wait for it: one of the threads
+// does only small work. Each connection has one request answered at a time, in the order in which they came. The
+// regions of a connection go when either side closes it, also because its process was killed. Thread-safe. Its parts
+// must outlive it.
 class MemoryBroker {
  public:
   struct Options {
@@ -40,7 +40,7 @@ class MemoryBroker {
     std::function<void(const std::string& message)> warn = nullptr;
   };
 
-  // UNAVAILABLE where the socket cannot be made.
+  // Fails with UNAVAILABLE if the socket cannot be made.
   static absl::StatusOr<std::unique_ptr<MemoryBroker>> Start(Options options, const BrokerParts& parts);
   // Closes the connections and removes the socket.
   ~MemoryBroker();
@@ -49,7 +49,7 @@ class MemoryBroker {
 
   const std::string& path() const { return options_.path; }
 
-  // Who may connect from now on, and how many may be connected then. Who is connected stays.
+  // Sets the users and the number of connections allowed from now on. Existing connections stay.
   void SetAllowed(std::vector<uid_t> uids, int64_t max_connections);
   std::vector<uid_t> uids() const;
   int64_t max_connections() const;
@@ -62,7 +62,7 @@ class MemoryBroker {
   // Lets others than the server's user open the socket, or nobody else.
   bool OpenPath(bool to_others) const;
   void Loop();
-  // Waits until something comes, or a refused connection has been there long enough. False where the system refuses.
+  // Waits until something comes, or a refused connection has been there long enough. False if the system refuses.
   bool Await(std::vector<pollfd>* waited);
   void Accept();
   // A refusal was sent over the connection; a request that is not read would take it back.
@@ -74,7 +74,8 @@ class MemoryBroker {
     std::unique_ptr<BrokerClient> client;
     bool is_busy = false;  // a request of it is being answered
   };
-  // Reads what has come, refuses it or gives it to a thread that answers; whether the connection goes on.
+  // Reads the bytes that have come, refuses the request or gives it to a thread that answers; true if the connection
+  // goes on.
   bool Read(int connection, Connection* from);
   using Connections = std::map<int, Connection>;  // by socket
 

@@ -21,7 +21,7 @@ absl::Status RegionStore::Use::Take(const Limits& limits, const std::string& ten
   if (total_.regions >= limits.regions) {
     return RefuseLimit("shared_memory.regions", limits.regions, total_.regions + 1, "regions of all shared memory");
   }
-  // What is there was within the limits once, and one region is at most 2^56 bytes: no sum overflows.
+  // Existing regions were within the limits once, and one region is at most 2^56 bytes: no sum overflows.
   if (bytes > limits.tenant_bytes - own.bytes) {
     return RefuseLimit("shared_memory.tenant_bytes", limits.tenant_bytes, own.bytes + bytes,
                        "bytes of the tenant's shared memory");
@@ -88,7 +88,7 @@ absl::StatusOr<SharedRegionPtr> RegionStore::Allocate(const std::string& tenant,
   ASSIGN_OR_RETURN(std::string id, NewRandomId());
   const int64_t bytes = SharedRegion::WholePages(size_bytes);
   ASSIGN_OR_RETURN(std::function<void()> give_back, Reserve(limits, tenant, bytes));
-  // Which gives back, also where it cannot be made.
+  // The region gives back the reservation, even if it cannot be made.
   absl::StatusOr<SharedRegionPtr> region = SharedRegion::Create(id, tenant, size_bytes, std::move(give_back));
   if (!region.ok()) {
     out_of_memory_.fetch_add(1, std::memory_order_relaxed);  // nothing else makes it fail

@@ -30,11 +30,11 @@ struct SharedPart {
 // Offsets into regions are multiples of it, so that a tensor there is aligned as backends want it.
 inline constexpr int64_t kSharedAlignment = 64;
 
-// The regions of all tenants, by id, held to limits before memory is taken. A region that was removed counts until the
-// last request that uses it is done. Another tenant's region is none. Thread-safe; regions may outlive it.
+// The regions of all tenants, by id, held to limits before memory is taken. A removed region counts until the last
+// request that uses it is done. Another tenant's region counts as missing. Thread-safe; regions may outlive it.
 class RegionStore {
  public:
-  // Of all tenants: each is a mapping, of which Linux gives a process 65,530 by default.
+  // The most regions of all tenants: each is a mapping, and Linux gives a process 65,530 by default.
   static constexpr int64_t kMostRegions = 16384;
 
   struct Limits {
@@ -55,34 +55,34 @@ class RegionStore {
   RegionStore(const RegionStore&) = delete;
   RegionStore& operator=(const RegionStore&) = delete;
 
-  // For regions that are made from now on; those that are there stay.
+  // Sets the limits of regions made from now on; existing ones stay.
   void SetLimits(const Limits& limits);
   Limits limits() const;
 
-  // ATTRIBUTE_INVALID unless `size_bytes` is positive; LIMIT_EXCEEDED, naming the limit; OUT_OF_MEMORY.
+  // Fails with ATTRIBUTE_INVALID unless `size_bytes` is positive; LIMIT_EXCEEDED, naming the limit; OUT_OF_MEMORY.
   absl::StatusOr<SharedRegionPtr> Allocate(const std::string& tenant, int64_t size_bytes);
-  // From now on nobody finds it.
+  // Removes a region: nobody finds it from now on.
   void Remove(const std::string& id);
 
-  // Before the end of the server: what is there now stays with its clients.
+  // Leaves the present regions to their clients, before the end of the server.
   void LeaveToClients();
 
-  // REGION_UNKNOWN, and REGION_RANGE where the part is not inside the region or not aligned.
+  // Fails with REGION_UNKNOWN, and REGION_RANGE if the part is not inside the region or not aligned.
   absl::StatusOr<SharedPart> Find(absl::string_view tenant, const std::string& id, int64_t offset,
                                   int64_t size_bytes) const;
 
-  // Whose region it is; nothing where there is none.
+  // Returns the region's tenant; nothing if there is no such region.
   std::optional<std::string> OwnerOf(const std::string& id) const;
 
   Stats stats() const { return use_->Total(); }
-  // Of the regions and of the bytes that a tenant may have.
+  // Returns each tenant's used share of its regions and bytes.
   Shares TenantRegionShares() const { return use_->RegionShares(limits().tenant_regions); }
   Shares TenantByteShares() const { return use_->ByteShares(limits().tenant_bytes); }
   // Regions for which there was no memory, since the start.
   int64_t out_of_memory() const { return out_of_memory_.load(std::memory_order_relaxed); }
 
  private:
-  // What there is, by tenant; kept by the regions too.
+  // The regions in use, by tenant; kept by the regions too.
   class Use {
    public:
     absl::Status Take(const Limits& limits, const std::string& tenant, int64_t bytes);
@@ -97,7 +97,7 @@ class RegionStore {
     absl::flat_hash_map<std::string, Stats> tenants_ ABSL_GUARDED_BY(mutex_);  // those with regions
   };
 
-  // What each region of that size holds until it is gone; called then.
+  // Reserves a region of that size, and returns the function that gives it back; called when the region is gone.
   absl::StatusOr<std::function<void()>> Reserve(const Limits& limits, const std::string& tenant, int64_t bytes);
 
   const std::shared_ptr<HostBufferPool> memory_;

@@ -12,10 +12,10 @@
 
 namespace tensord::server {
 
-// Memory that the server made and gave to a client, which may write to it at any time: whoever reads it here must
-// expect to read something else the next time. Its size is sealed, so that no read or write of the mapping can fail.
-// Shared by the store and the requests that use it; the last to go takes the pages away, also from a client that still
-// maps them: what the client keeps costs the client from then on. Thread-safe.
+// Memory that the server made and gave to a client, which may write to it at any time: a reader here must expect other
+// bytes at the next read. Its size is sealed, so that no read or write of the mapping can fail. Shared by the store and
+// the requests that use it; the last to go takes the pages away, also from a client that still maps them: a region that
+// the client keeps costs the client from then on. Thread-safe.
 class SharedRegion {
  public:
   // Whole pages, at least `size_bytes`; `released` is called when they are gone. OUT_OF_MEMORY.
@@ -25,7 +25,7 @@ class SharedRegion {
   SharedRegion(const SharedRegion&) = delete;
   SharedRegion& operator=(const SharedRegion&) = delete;
 
-  // What Create would take for that many bytes; they are at most 2^56.
+  // Returns the bytes that Create would take for that many bytes; they are at most 2^56.
   static int64_t WholePages(int64_t size_bytes);
 
   const std::string& id() const { return id_; }
@@ -34,7 +34,7 @@ class SharedRegion {
   int64_t size_bytes() const { return size_bytes_; }
   // The pages stay with the client when this goes: the server ends, and the client may still read its results.
   void LeavePages() { leave_pages_.store(true, std::memory_order_relaxed); }
-  // To be sent to the client, once, and closed then; the mapping needs it no longer.
+  // Gives away the descriptor, to be sent to the client, once, and closed then; the mapping needs it no longer.
   int TakeDescriptor() { return std::exchange(descriptor_, -1); }
 
  private:

@@ -21,9 +21,9 @@
 
 namespace tensord::server {
 
-// Sends what waits in a queue to a collector, in batches, from a thread of its own. Where the collector cannot be
-// reached it is tried again with growing pauses, which leaves the queue to fill; what it does not take at last is
-// dropped and counted. Thread-safe. Queue, metrics and log must outlive it. The destructor drops what is left.
+// Sends the calls that wait in a queue to a collector, in batches, from a thread of its own. A collector that cannot be
+// reached is tried again with growing pauses, while the queue fills; calls that it does not take at last are dropped
+// and counted. Thread-safe. Queue, metrics and log must outlive it. The destructor drops the rest.
 class OtlpExporter {
  public:
   struct Options {
@@ -45,7 +45,7 @@ class OtlpExporter {
   OtlpExporter(const OtlpExporter&) = delete;
   OtlpExporter& operator=(const OtlpExporter&) = delete;
 
-  // Closes the queue, and returns when what was in it is sent, or at that time of SteadyNow: then the rest is dropped.
+  // Closes the queue, and returns when its calls are sent, or at that time of SteadyNow: then the rest is dropped.
   void Finish(absl::Time until);
 
  private:
@@ -55,7 +55,7 @@ class OtlpExporter {
   void Send(const std::vector<TracedRequest>& batch);
   otlp::ExportTraceServiceRequest RequestOf(const std::vector<TracedRequest>& batch, int64_t* spans) const;
   grpc::Status Attempt(const otlp::ExportTraceServiceRequest& request, otlp::ExportTraceServiceResponse* response);
-  // Whether there was time for it.
+  // Tells whether there was time for it.
   bool Pause(absl::Duration pause);
   bool IsOver();
   // One line when the collector stops to take spans, and one when it does again.

@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// What OTLP says of an export that a collector did not take.
+// OTLP's answer to an export that a collector did not take.
 struct OtlpRetry {
   bool may_repeat = false;
   std::optional<absl::Duration> delay;  // before that, at least, where the collector names one

@@ -33,7 +33,7 @@ void AddNumber(absl::string_view key, int64_t value, otlp::Span* span) {
   attribute->mutable_value()->set_int_value(value);
 }
 
-// By the contract's own description of its services.
+// Returns the method's service by the contract's own description.
 std::string ServiceOf(RpcMethod method) {
   const std::string name(Name(method));
   for (const auto* file : {v1::ExecuteRequest::descriptor()->file(), v1::DrainRequest::descriptor()->file()}) {
@@ -44,7 +44,7 @@ std::string ServiceOf(RpcMethod method) {
   return "";
 }
 
-// What the conventions call an error of the server, not of its client.
+// Returns true for codes that the conventions call an error of the server, not of its client.
 bool IsServerError(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kUnknown:

@@ -11,23 +11,23 @@
 
 namespace tensord::server {
 
-// Sampled calls that wait for the thread that exports them, bounded by the spans that they become and by the bytes that
-// they hold, kSpanBytes for each of those spans. Thread-safe.
+// Sampled calls that wait for the thread that exports them, bounded by the spans that they become and by their bytes,
+// kSpanBytes for each of those spans. Thread-safe.
 class SpanQueue {
  public:
   static constexpr int64_t kSpanBytes = 2048;
 
   explicit SpanQueue(int64_t max_spans) : max_spans_(max_spans) {}
 
-  // Whether there was room. After Close there is none.
+  // Returns false if there was no room. After Close there is none.
   bool Push(TracedRequest request);
 
   // Waits until `spans` are there, or `wait` is over and any are, or it is closed; takes calls of that many spans, or
-  // one call where that has more. Empty: it is closed, and nothing is left.
+  // one call if that has more. Empty: it is closed, and nothing is left.
   std::vector<TracedRequest> Take(int64_t spans, absl::Duration wait);
 
   void Close();
-  // What is left, for nobody to take any more.
+  // Returns the remaining calls, for nobody to take any more.
   std::vector<TracedRequest> Clear();
 
  private:

@@ -18,16 +18,16 @@ struct TracedRequest {
   absl::Time end;
 };
 
-// What of the record becomes spans, and no more: so many of its segments, without the names of their nodes.
+// Makes the part of the record that becomes spans: so many of its segments, without the names of their nodes.
 TracedRequest MakeTracedRequest(const RequestRecord& record, size_t max_segments, absl::Time end);
 
-// What it takes while it waits.
+// Returns the bytes that it holds while it waits.
 int64_t HeldBytes(const TracedRequest& request);
 
 // Stages shorter than this get no span of their own.
 inline constexpr absl::Duration kShortestSpan = absl::Microseconds(1);
 
-// How many spans the call becomes: one for itself, one a stage, one a segment.
+// Returns the number of spans that the call becomes: one for itself, one a stage, one a segment.
 inline int64_t SpanCount(const RequestRecord& record) {
   int64_t count = 1;
   for (size_t i = 0; i < kNumStages; ++i) {

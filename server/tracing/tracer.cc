@@ -14,7 +14,7 @@ uint64_t Threshold(double ratio) {
   return static_cast<uint64_t>(std::clamp(ratio, 0.0, 1.0) * static_cast<double>(uint64_t{1} << kRatioBits));
 }
 
-// The bits of an id that other samplers look at too, so that all agree on a trace.
+// Returns the bits of an id that other samplers look at too, so that all agree on a trace.
 uint64_t LastBits(const TraceId& id) {
   uint64_t bits = 0;
   for (size_t i = id.size() - kRatioBits / 8; i < id.size(); ++i) bits = bits << 8 | id[i];

@@ -12,8 +12,8 @@
 
 namespace tensord::server {
 
-// Decides which calls are traced, and hands what they were to the thread that exports it. A caller's traceparent says
-// whether its call is sampled; of calls without one the ratio is. Thread-safe; never waits for the collector. The
+// Decides which calls are traced, and hands their records to the thread that exports them. A caller's traceparent says
+// whether its call is sampled; the ratio applies to calls without one. Thread-safe; never waits for the collector. The
 // metrics and the log must outlive it.
 class Tracer {
  public:
@@ -33,9 +33,9 @@ class Tracer {
   // A call is over; sampled or not.
   void Ended(const RequestRecord& record);
 
-  // For the calls that come from now on.
+  // Sets the ratio of later calls.
   void SetSampleRatio(double ratio);
-  // Takes no more; sends what waits, until that time of SteadyNow at most.
+  // Takes no more; sends the waiting calls, until that time of SteadyNow at most.
   void Finish(absl::Time until) { exporter_.Finish(until); }
 
  private:

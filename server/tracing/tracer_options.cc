@@ -13,7 +13,7 @@ namespace tensord::server {
 namespace {
 
 bool IsHeaderName(absl::string_view name) {
-  // Those of gRPC are its own, and binary values are not text.
+  // Names of gRPC are its own, and binary values are not text.
   if (name.empty() || absl::StartsWith(name, "grpc-") || absl::EndsWith(name, "-bin")) return false;
   return std::all_of(name.begin(), name.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);

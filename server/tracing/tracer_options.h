@@ -15,8 +15,8 @@ namespace tensord::server {
 // "name: value" a line, # for comments. INVALID_ARGUMENT, with the line, for what no call may have as metadata.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseHeaders(absl::string_view text);
 
-// What the settings `tracing` say, with the files that they name. INVALID_ARGUMENT where one of them cannot be used, or
-// where headers would leave this machine without encryption.
+// Loads the settings `tracing`, with the files that they name. INVALID_ARGUMENT if one of them cannot be used, or if
+// headers would leave this machine without encryption.
 absl::StatusOr<Tracer::Options> LoadTracerOptions(const ServerConfig::Tracing& config, absl::string_view version);
 
 }  // namespace tensord::server

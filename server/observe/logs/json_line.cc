@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kUsualBytes = 512;  // of a line about a call
 
-// Bytes of the UTF-8 sequence at the front of `text`, which is not empty; 0 where there is none. Overlong forms,
+// Bytes of the UTF-8 sequence at the front of `text`, which is not empty; 0 if there is none. Overlong forms,
 // surrogates and what is beyond U+10FFFF are none.
 size_t Utf8Length(absl::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };

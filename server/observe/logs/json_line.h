@@ -8,14 +8,14 @@
 
 namespace tensord::server {
 
-// One JSON object on one line, built field by field. Text may hold any bytes: what JSON cannot hold as it is becomes an
-// escape, and bytes that are no UTF-8 become U+FFFD. Thread-compatible.
+// One JSON object on one line, built field by field. Text may hold any bytes: characters that JSON cannot hold become
+// an escape, and bytes that are no UTF-8 become U+FFFD. Thread-compatible.
 class JsonLine {
  public:
   JsonLine& Add(absl::string_view key, absl::string_view text);
   JsonLine& Add(absl::string_view key, int64_t number);
 
-  // The object, closed. The line cannot be added to afterwards.
+  // Returns the object, closed. The line cannot be added to afterwards.
   std::string Take() &&;
 
  private:

@@ -26,7 +26,7 @@ constexpr size_t kMostMessage = 2000;  // so that a line is whole
 // How many lines are written: a client can have one for each of its calls.
 class LineRate {
  public:
-  // Whether a line may be written now, and how many were left out before it.
+  // Takes the right to write a line; false if none may be written now. `left_out` gets the lines left out before it.
   bool Take(int64_t* left_out) {
     const auto now = Clock::now();
     MutexLock lock(&mutex_);

@@ -5,12 +5,12 @@
 
 namespace tensord::server {
 
-// Makes what gRPC writes on standard error JSON lines too, of which some a second at the most and none that its reader
-// has no room for, and silences Protocol Buffers, whose complaints about a request go to the client that sent it. For
-// the whole process; before the first server is built.
+// Turns gRPC's lines on standard error into JSON lines too: at most some a second, and none that its reader has no room
+// for. Silences Protocol Buffers, whose complaints about a request go to the client that sent it. For the whole
+// process; before the first server is built.
 void TakeOverLibraryLogs();
 
-// How many errors gRPC has told of since. Thread-safe.
+// Returns the number of errors that gRPC has reported since. Thread-safe.
 int64_t CountGrpcErrors();
 
 }  // namespace tensord::server

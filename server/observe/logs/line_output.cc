@@ -12,13 +12,13 @@
 namespace tensord::server {
 namespace {
 
-// What is written at once, whole lines where they are no longer: a pipe that can be written to takes as much without
-// waiting, and between others' lines.
+// The bytes written at once, whole lines if they are no longer: a writable pipe takes as much without waiting, and
+// between others' lines.
 constexpr size_t kPartBytes = PIPE_BUF;
 // Between two looks whether it is time to end.
 constexpr int kLookMs = 50;
 
-// Where the next part of the lines ends.
+// Returns the end of the next part of the lines.
 size_t EndOfPart(absl::string_view lines) {
   if (lines.size() <= kPartBytes) return lines.size();
   const size_t end = lines.rfind('\n', kPartBytes - 1);

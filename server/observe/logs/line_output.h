@@ -11,16 +11,16 @@
 
 namespace tensord::server {
 
-// Where lines go: a descriptor, which it does not own. Waits for a reader that stalls, until it is told by when to end,
-// and counts the lines that were not taken: by a disk that is full, a pipe that is closed, or in time. Confined to one
-// thread but for what says otherwise.
+// The output of lines: a descriptor, which it does not own. Waits for a stalled reader, until the time to end that it
+// is told, and counts the lost lines: of a full disk, a closed pipe, or for want of time. Confined to one thread but
+// for functions that say otherwise.
 class LineOutput {
  public:
   explicit LineOutput(int descriptor) : descriptor_(descriptor) {}
   LineOutput(const LineOutput&) = delete;
   LineOutput& operator=(const LineOutput&) = delete;
 
-  // Writes a line, cut where it is too long, if that can be done without waiting; whether it was.
+  // Writes a line, cut if it is too long, if that can be done without waiting; true if it was written.
   static bool WriteNow(int descriptor, absl::string_view line);
 
   // Without its end.
@@ -28,15 +28,15 @@ class LineOutput {
   // Writes the lines that were added.
   void Write();
 
-  // By then nothing waits for a reader any more. Thread-safe.
+  // Sets the time after which nothing waits for a reader. Thread-safe.
   void EndBy(std::chrono::steady_clock::time_point time) { end_ = time.time_since_epoch().count(); }
   // Thread-safe.
   int64_t lost_lines() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
-  // False where the time to end has come.
+  // Returns false if the time to end has come.
   bool WaitUntilWritable() const;
-  // As much of it as is taken.
+  // Writes as much of the part as is taken.
   size_t WritePart(absl::string_view part) const;
 
   const int descriptor_;

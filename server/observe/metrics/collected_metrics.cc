@@ -135,7 +135,7 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
   AddFamily(Metric::binding_lookups, std::move(lookups), families);
 }
 
-// By device: what its executor, its memory and the tensors that clients keep there are at.
+// Samples by device: of its executor, its memory and the tensors that clients keep there.
 class DeviceSamples {
  public:
   void Add(const DeviceExecutor& executor, const CollectedMetrics::Resident::Device& kept) {
@@ -145,7 +145,7 @@ class DeviceSamples {
     Put(static_cast<double>(kept.tensors), &samples_[Metric::resident_tensors]);
     Put(static_cast<double>(kept.bytes), &samples_[Metric::resident_bytes]);
   }
-  // Of a pool that is no device's.
+  // Adds a sample of a pool that belongs to no device.
   void AddOutOfMemory(absl::string_view pool, int64_t refused, const std::string& of) {
     samples_[Metric::out_of_memory].push_back(
         {{{"device", of}, {"pool", std::string(pool)}}, static_cast<double>(refused)});

@@ -27,7 +27,7 @@
 
 namespace tensord::server {
 
-// What is counted elsewhere, read when Prometheus asks. Thread-safe. Its sources must outlive it.
+// Metrics counted elsewhere, read when Prometheus asks. Thread-safe. Its sources must outlive it.
 class CollectedMetrics : public prometheus::Collectable {
  public:
   struct Admission {
@@ -42,7 +42,7 @@ class CollectedMetrics : public prometheus::Collectable {
     int64_t misses = 0;
     int64_t evictions = 0;
   };
-  // What clients keep on the server.
+  // The tensors that clients keep on the server.
   struct Resident {
     struct Device {
       int64_t tensors = 0;
@@ -60,7 +60,7 @@ class CollectedMetrics : public prometheus::Collectable {
     int64_t out_of_memory = 0;
     std::map<std::string, int64_t> refusals;  // by reason
   };
-  // How much of what they may have tenants have: by resource and tenant.
+  // The used shares of tenants' quotas: by resource and tenant.
   using Quotas = std::map<std::string, std::map<std::string, double>>;
   struct Connections {
     ConnectionPlaces::Stats places;

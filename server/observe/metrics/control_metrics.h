@@ -14,7 +14,7 @@
 
 namespace tensord::server {
 
-// Why a call was refused because of who made it. In rising order of what its caller had to show.
+// The reason of a refusal because of the caller. In rising order of the credentials that the caller had to show.
 enum class AuthRefusal : uint8_t {
   kNoCredentials,       // neither a token nor a certificate
   kMalformed,           // an authorization that is no "Bearer TOKEN"
@@ -30,11 +30,11 @@ inline constexpr size_t kNumAuthRefusals = 7;
 // "no_credentials", "malformed", "unknown_token", "unknown_certificate", "role", "other_tenant".
 absl::string_view Name(AuthRefusal refusal);
 
-// What made the server read its configuration again.
+// The cause of reading the configuration again.
 enum class ReloadCause : uint8_t { kSignal, kFileChanged };
 
-// Counts of what operators control: who may call, and what the server reads again while it runs. Thread-safe. The
-// registry must outlive it.
+// Counts of operators' controls: calls refused by identity, and files that the server reads again while it runs.
+// Thread-safe. The registry must outlive it.
 class ControlMetrics {
  public:
   explicit ControlMetrics(prometheus::Registry& registry);

@@ -18,7 +18,7 @@ prometheus::Family<T>& AddFamily(Metric index, prometheus::Registry& registry) {
   return prometheus::detail::Builder<T>().Name(std::string(info.name)).Help(std::string(info.help)).Register(registry);
 }
 
-// A series of a histogram, with the buckets that metrics.def gives it.
+// Returns a series of a histogram, with the buckets that metrics.def gives it.
 inline prometheus::Histogram& AddSeries(Metric index, const prometheus::Labels& labels,
                                         prometheus::Family<prometheus::Histogram>& family) {
   return family.Add(labels, BoundsOf(index));

@@ -16,11 +16,11 @@ struct MetricSample {
   double value = 0;
 };
 
-// A counter or gauge of metrics.def with these values.
+// Returns a counter or gauge of metrics.def with these values.
 prometheus::MetricFamily FamilyOf(Metric index, std::vector<MetricSample> samples);
-// Likewise, with one value and no labels.
+// Returns the family likewise, with one value and no labels.
 prometheus::MetricFamily FamilyOf(Metric index, double value);
-// With the name, help and type that metrics.def says, and nothing in it.
+// Returns a family with the name, help and type of metrics.def, and nothing in it.
 prometheus::MetricFamily EmptyFamily(Metric index);
 
 }  // namespace tensord::server

@@ -45,12 +45,12 @@ enum class Metric : size_t {
 #undef TENSORD_METRIC
 };
 
-// All metrics of metrics.def, indexed by Metric.
+// Returns all metrics of metrics.def, indexed by Metric.
 absl::Span<const MetricInfo> AllMetrics();
-// Of a histogram, without infinity.
+// Returns the bounds of a histogram, without infinity.
 std::vector<double> BoundsOf(Metric histogram);
 
-// What is counted call by call. Time series are looked up once, when the metrics are made or a label value is first
+// Metrics counted call by call. Time series are looked up once, when the metrics are made or a label value is first
 // seen, so that counting is a few atomic additions. Thread-safe.
 class Metrics {
  public:
@@ -68,7 +68,7 @@ class Metrics {
   // A tensor was moved, or a part of it where the call ended before.
   void Transferred(Transfer transfer, int64_t bytes, absl::Duration time);
 
-  // Which tenants have a name among the labels.
+  // Returns the tenants that have a name among the labels.
   TenantSeries& tenants() { return *tenants_; }
 
   const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
@@ -87,7 +87,7 @@ class Metrics {
     prometheus::Histogram* duration;
     // Made when the code is first returned: most never are.
     std::array<std::atomic<prometheus::Counter*>, kNumCodes> handled{};
-    // Likewise, of stages; of the methods that run programs none ever is.
+    // Histograms of stages likewise; methods that run programs never have any.
     std::array<std::atomic<prometheus::Histogram*>, kNumStages> stages{};
     std::atomic<prometheus::Histogram*> request_size{nullptr};  // likewise, when a call first ends
   };
@@ -108,7 +108,7 @@ class Metrics {
   void CountStages(const RequestRecord& record, MethodSeries& series);
   void CountRun(const RequestRecord& record);
   void CountExecute(const RequestRecord& record, DeviceSeries& series);
-  // Nothing where the call was refused for another reason than want of room, or not at all.
+  // Returns nothing if the call was not refused, or for another reason than want of room.
   static std::optional<Rejection> RejectionOf(const RequestRecord& record);
   static Outcome OutcomeOf(const RequestRecord& record);
 

@@ -14,9 +14,8 @@
 
 namespace tensord::server {
 
-// Serves what monitoring asks for over HTTP, from a thread of its own, as long as it lives: /metrics, /healthz, which
-// is 200 as long as the server works, and /readyz, 200 where it is to be given calls and 503 where it is not.
-// Thread-safe.
+// Serves monitoring over HTTP, from a thread of its own, as long as it lives: /metrics; /healthz, 200 as long as the
+// server works; and /readyz, 200 if it is to be given calls and 503 if not. Thread-safe.
 class MetricsEndpoint {
  public:
   struct Address {
@@ -28,15 +27,16 @@ class MetricsEndpoint {
     std::function<void()> live = [] {};  // returns, but hangs where every call would
     std::function<bool()> is_ready = [] { return true; };
   };
-  // INVALID_ARGUMENT for what is not one host and one port, host:port.
+  // Fails with INVALID_ARGUMENT for what is not one host and one port, host:port.
   static absl::StatusOr<Address> ParseAddress(absl::string_view text);
 
-  // What ParseAddress refuses; UNAVAILABLE where the address is taken. A collectable may go before the endpoint does.
+  // Starts the endpoint. Refuses as ParseAddress does; UNAVAILABLE if the address is taken. A collectable may go before
+  // the endpoint does.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(
       absl::string_view address, const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables,
       Probes probes);
 
-  // With the port that it got.
+  // Returns the address with the port that it got.
   const std::string& address() const { return server_->listener().address(); }
 
  private:

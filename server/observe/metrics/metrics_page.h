@@ -9,8 +9,8 @@
 
 namespace tensord::server {
 
-// All that Prometheus is shown, of several sources, and how many series that is. Shares the sources, which are
-// thread-safe, as it is.
+// The page for Prometheus, of several sources, with its number of series. Shares the sources, which are thread-safe, as
+// it is.
 class MetricsPage : public prometheus::Collectable {
  public:
   explicit MetricsPage(std::vector<std::shared_ptr<prometheus::Collectable>> sources);

@@ -26,7 +26,7 @@ std::string TextOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The value after `key` at the beginning of a line; empty where no line begins so.
+// Returns the value after `key` at the beginning of a line; empty if no line begins so.
 absl::string_view LineAfter(absl::string_view text, absl::string_view key) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (absl::ConsumePrefix(&line, key)) return line;

@@ -12,7 +12,7 @@
 
 namespace tensord::server {
 
-// What /proc/PID/stat says of a process; times in ticks of the kernel's clock.
+// The numbers in /proc/PID/stat; times in ticks of the kernel's clock.
 struct ProcessStat {
   int64_t user_ticks = 0;
   int64_t system_ticks = 0;
@@ -22,11 +22,10 @@ struct ProcessStat {
   int64_t resident_pages = 0;
 };
 
-// Nothing where the text is no such line.
+// Returns nothing if the text is no such line.
 std::optional<ProcessStat> ParseProcessStat(absl::string_view text);
 
-// The process as its system sees it, read from /proc when Prometheus asks. What cannot be read is left out.
-// Thread-safe.
+// The process as its system sees it, read from /proc when Prometheus asks. Unreadable values are left out. Thread-safe.
 class ProcessMetrics : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

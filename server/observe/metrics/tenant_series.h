@@ -14,7 +14,7 @@
 
 namespace tensord::server {
 
-// What tenants use, counted by name: of the first kMaxTenants, and of all others together. Thread-safe. The families
+// The use of resources by tenant name: of the first kMaxTenants, and of all others together. Thread-safe. The families
 // must outlive it.
 class TenantSeries {
  public:
@@ -26,8 +26,8 @@ class TenantSeries {
 
   // A request that ended; how long its program ran, zero where none did.
   void Count(absl::string_view tenant, absl::Duration run);
-  // What each tenant that has a name here has, zero where it is not among `shares`; of all others, where there are
-  // some, the most that one has. A tenant that is new gets a name if there is room.
+  // Returns the share of each tenant with a name here, zero if it is not among `shares`, and, if there are other
+  // tenants, the largest share of those. A new tenant gets a name if there is room.
   std::map<std::string, double> ByName(const std::map<std::string, double>& shares);
 
  private:
@@ -37,7 +37,7 @@ class TenantSeries {
   };
   using Table = absl::flat_hash_map<std::string, Series>;
 
-  // Of that name, or kOthers.
+  // Finds the entry of that name, or of kOthers.
   Table::iterator FindLocked(absl::string_view tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Series Add(absl::string_view tenant);
 

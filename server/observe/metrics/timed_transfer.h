@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// Counts what is moved while it exists, and how long that took. Confined to its thread; the metrics must outlive it.
+// Counts the bytes of a transfer and its time while it exists. Confined to its thread; the metrics must outlive it.
 class TimedTransfer {
  public:
   TimedTransfer(Metrics* metrics, Transfer transfer, int64_t bytes)

@@ -12,7 +12,7 @@
 
 namespace tensord::server {
 
-// Why spans never came to the collector.
+// The reason why spans never came to the collector.
 enum class SpanLoss : uint8_t {
   kQueueFull,    // too many waited for it
   kUnavailable,  // it could not be reached for as long as is tried

@@ -8,7 +8,7 @@
 
 namespace tensord::server {
 
-// How tensors move beside requests and responses.
+// The way in which tensors move beside requests and responses.
 enum class Transfer : uint8_t {
   kPut,     // uploaded in chunks
   kGet,     // downloaded in chunks

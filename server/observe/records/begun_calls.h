@@ -5,8 +5,8 @@
 
 namespace tensord::server {
 
-// How many calls have begun at all servers of this process, also of those services of which the server itself is told
-// nothing: health. Thread-safe; asks channelz, for metrics.
+// Counts the calls that have begun at all servers of this process, also calls of health, of which the server itself is
+// told nothing. Thread-safe; asks channelz, for metrics.
 int64_t CountBegunCalls();
 
 }  // namespace tensord::server

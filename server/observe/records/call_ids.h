@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// By what the lines of a log about one call are found.
+// The ids that find the log lines of one call.
 struct CallIds {
   absl::string_view request_id;
   TraceId trace_id{};  // zeros: the call belongs to no trace

@@ -11,7 +11,7 @@
 namespace tensord::server {
 
 // A JSON object on one line, built in a place of its own without memory from the heap, locks or the locale, so that a
-// signal handler may. What does not fit any more is left out. Thread-compatible.
+// signal handler may. Fields that no longer fit are left out. Thread-compatible.
 class CrashLine {
  public:
   // Anything but printable ASCII becomes '?'.

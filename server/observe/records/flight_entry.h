@@ -12,7 +12,7 @@
 
 namespace tensord::server {
 
-// Text of at most N bytes, cut where it is longer, in a place of that size. Trivially copyable.
+// Text of at most N bytes, cut if it is longer, in a place of that size. Trivially copyable.
 template <size_t N>
 class ShortText {
  public:
@@ -28,8 +28,8 @@ class ShortText {
   std::array<char, N> bytes_;
 };
 
-// What the flight recorder keeps of a call or an event: what operators need to tell what went on, and nothing of what
-// clients compute. Trivially copyable, and all zeros until it is filled, so that it can be copied word by word.
+// The flight recorder's record of a call or an event: enough for operators to tell the course of events, and nothing of
+// clients' data. Trivially copyable, and all zeros until it is filled, so that it can be copied word by word.
 struct FlightEntry {
   int64_t unix_ns;   // when it ended; 0: no entry
   bool is_event;     // else a call

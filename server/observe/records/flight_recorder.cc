@@ -17,7 +17,7 @@ int32_t MicrosOf(const std::optional<absl::Duration>& time) {
   return static_cast<int32_t>(std::min<int64_t>(absl::ToInt64Microseconds(*time), std::numeric_limits<int32_t>::max()));
 }
 
-// Those of the ring that are still there, the oldest first.
+// Collects the entries that are still in the ring, the oldest first.
 void Collect(const FlightRing& ring, size_t limit, std::vector<FlightEntry>* entries) {
   const uint64_t end = ring.turns();
   const uint64_t count = std::min<uint64_t>({end, ring.size(), limit});

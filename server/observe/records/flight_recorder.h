@@ -14,8 +14,8 @@
 
 namespace tensord::server {
 
-// The last calls and events of the server, in memory of a fixed size. What is refused or slow, and events, have a ring
-// of their own, so that the many calls that go well do not push them out. Thread-safe; recording takes no lock.
+// The last calls and events of the server, in memory of a fixed size. Refused or slow calls, and events, have a ring of
+// their own, so that the many calls that go well do not push them out. Thread-safe; recording takes no lock.
 class FlightRecorder {
  public:
   struct Options {
@@ -25,7 +25,7 @@ class FlightRecorder {
 
   explicit FlightRecorder(const Options& options);
 
-  // What takes as long is slow from now on.
+  // Sets the time from which a call counts as slow.
   void SetSlow(absl::Duration slow) { slow_ = slow; }
   absl::Duration slow() const { return slow_; }
 
@@ -36,7 +36,7 @@ class FlightRecorder {
     std::vector<FlightEntry> entries;  // the oldest first
     int64_t lost = 0;
   };
-  // The last `limit` entries.
+  // Returns the last `limit` entries.
   Dump Read(size_t limit, bool notable_only) const;
 
   // Writes the last entries to the descriptor, one JSON object a line. Safe in a signal handler.

@@ -10,14 +10,14 @@ void FlightRing::Add(const FlightEntry& entry) {
   Slot& slot = slots_[turn % size_];
   uint64_t before = slot.turn.load(std::memory_order_relaxed);
   const uint64_t done = 2 * turn + 2;
-  // Whoever came a round later and was faster has the place.
+  // A writer of a later round that was faster has the place.
   if (before % 2 != 0 || before > done || !slot.turn.compare_exchange_strong(before, done - 1)) {
     lost_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   std::array<uint64_t, kWords> words{};
   std::memcpy(words.data(), &entry, sizeof(entry));
-  // Each store a release: a reader that sees one of them sees that the entry is being written.
+  // Each store is a release: a reader that sees one of the words sees that the entry is being written.
   for (size_t i = 0; i < kWords; ++i) slot.words[i].store(words[i], std::memory_order_release);
   slot.turn.store(done, std::memory_order_release);
 }

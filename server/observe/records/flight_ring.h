@@ -12,9 +12,9 @@
 
 namespace tensord::server {
 
-// The last so many entries. Writers take places by turns and wait for nobody; two that meet in one place, which takes a
-// whole round while one of them writes, lose the later entry. Readers see whole entries or none, and take no lock, so
-// that a signal handler may read. Thread-safe.
+// The last entries, a fixed number of them. Writers take places by turns and wait for nobody; if two meet in one place,
+// which takes a whole round while one of them writes, the later entry is lost. Readers see whole entries or none, and
+// take no lock, so that a signal handler may read. Thread-safe.
 class FlightRing {
  public:
   explicit FlightRing(size_t size) : size_(size), slots_(size == 0 ? nullptr : new Slot[size]) {}
@@ -24,9 +24,9 @@ class FlightRing {
   void Add(const FlightEntry& entry);
 
   size_t size() const { return size_; }
-  // Of entries that were ever added; the last of them have the turns below it.
+  // Returns the number of all entries ever added; the last of them have the turns below it.
   uint64_t turns() const { return next_.load(std::memory_order_acquire); }
-  // Whether the entry of that turn is still there, and whole.
+  // Reads the entry of that turn; false if it is gone, or not whole.
   bool Read(uint64_t turn, FlightEntry* entry) const;
   int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 

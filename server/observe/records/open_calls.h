@@ -23,10 +23,10 @@ namespace tensord::server {
 
 class OpenCall;
 
-// The calls that are in progress, for operators, who see them and may end them. Thread-safe.
+// The calls in progress, for operators, who see them and may end them. Thread-safe.
 class OpenCalls {
  public:
-  // What is told of a call.
+  // An operator's view of a call.
   struct Description {
     uint64_t id = 0;  // of this process
     RpcMethod method = RpcMethod::kExecute;
@@ -64,16 +64,16 @@ class OpenCalls {
   std::array<Shard, kShards> shards_;
 };
 
-// The place of one call among those in progress. A member of the call, which says what it is at; others read that.
+// The place of one call among those in progress. A member of the call, which notes its stage here; others read it.
 class OpenCall {
  public:
-  // What does not change while the call is open; the views outlive that.
+  // The facts that do not change while the call is open; the views outlive the place.
   struct Facts {
     RpcMethod method = RpcMethod::kExecute;
     bool is_streamed = false;  // one request of a stream
     absl::string_view tenant, request_id;
     std::function<std::string()> peer;  // asked for a list alone
-    // Is to end the call soon, on another thread: Leave waits until this is over.
+    // Ends the call soon, on another thread: Leave waits until this is over.
     std::function<void()> cancel;
   };
 
@@ -83,13 +83,13 @@ class OpenCall {
   OpenCall& operator=(const OpenCall&) = delete;
 
   void Enter(OpenCalls* calls, Facts facts);
-  // Nobody sees it or ends it any more.
+  // Leaves: nobody sees it or ends it any more.
   void Leave();
 
-  // Nothing but a store: for each step of the way.
+  // Notes the stage: only a store, for each step of the way.
   void At(Stage stage) { stage_.store(stage, std::memory_order_relaxed); }
   void Uses(const Fingerprint& fingerprint, absl::string_view device);
-  // It waits for a device, and has it as soon as the run has begun.
+  // Notes that it waits for a device, and has it as soon as the run has begun.
   void Queues(std::shared_ptr<const RunStart> run);
 
  private:

@@ -23,8 +23,8 @@ struct CallTrace {
   bool is_sampled() const { return context.sampled; }
 };
 
-// What is told of one call when it is over: the source of its metrics, of its line in the log, its spans and its entry
-// in the flight recorder.
+// The record of one call when it is over: the source of its metrics, of its line in the log, its spans and its entry in
+// the flight recorder.
 struct RequestRecord {
   RpcMethod method = RpcMethod::kExecute;
   bool is_streamed = false;  // one request of an ExecuteStream

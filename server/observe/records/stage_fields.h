@@ -5,7 +5,7 @@
 
 namespace tensord::server {
 
-// By stage, how lines of the log call its time.
+// The log's field names of stage times, by stage.
 inline constexpr absl::string_view kStageFields[] = {
 #define TENSORD_STAGE(member, name, help) name "_us",
 #include "server/observe/records/stages.def"

@@ -29,9 +29,9 @@ inline constexpr size_t kNumStages = sizeof(kStageNames) / sizeof(kStageNames[0]
 
 inline absl::string_view Name(Stage stage) { return kStageNames[static_cast<size_t>(stage)]; }
 
-// When a call went through its stages. Whoever ends a stage gives it all the time since the one before ended, so an
-// ended stage costs one look at the clock and nothing is counted twice. A stage that comes several times adds up, and
-// began when it first did. A value; thread-compatible: a call is with one thread at a time.
+// The times of a call's stages. Ending a stage gives it all the time since the one before ended. So an ended stage
+// costs one look at the clock and nothing is counted twice. A stage that comes several times adds up, and keeps its
+// first begin. A value; thread-compatible: a call is with one thread at a time.
 class StageTimes {
  public:
   using Clock = std::chrono::steady_clock;
@@ -41,12 +41,13 @@ class StageTimes {
   void End(Stage stage) { EndAt(stage, Clock::now()); }
   // The stage ended then, not before the one before it did.
   void EndAt(Stage stage, Clock::time_point end);
-  // Of the time since the stage before ended the last `inner_time` was `inner`'s, the rest the stage's.
+  // Ends `stage`; the last `inner_time` of the time since the stage before ended counts for `inner`, the rest for
+  // `stage`.
   void EndWith(Stage stage, Stage inner, absl::Duration inner_time);
 
-  // Nothing where the call did not go through it.
+  // Returns nothing if the call did not go through it.
   std::optional<absl::Duration> Of(Stage stage) const;
-  // When it first began, since the call did.
+  // Returns the time from the call's begin to the stage's first begin.
   absl::Duration BeginOf(Stage stage) const;
   absl::Duration Total() const { return absl::FromChrono(Clock::now() - start_); }
 

@@ -18,7 +18,7 @@ constexpr size_t kTraceIdAt = 3, kSpanIdAt = 36, kFlagsAt = 53, kLength = 55;
 constexpr size_t kMaxMembers = 32, kMaxKey = 256, kMaxValue = 256;
 constexpr size_t kMaxStateBytes = 512, kLongMember = 128;
 
-// Of a lower-case digit; -1 for anything else.
+// Returns the value of a lower-case digit; -1 for anything else.
 int HexValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -64,8 +64,9 @@ void Shorten(std::vector<absl::string_view>* members) {
   while (length > kMaxStateBytes) drop(members->size() - 1);
 }
 
-// SplitMix64 [Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014]: eight bytes a thread.
-// Larger ones would be taken from the stack of every thread, of which those that serve the metrics have little.
+// Returns bits of SplitMix64 [Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014]: eight bytes
+// a thread. The state of a larger generator would come from the stack of every thread, and those that serve the metrics
+// have little.
 uint64_t RandomBits() {
   thread_local uint64_t state = [] {
     std::random_device device;

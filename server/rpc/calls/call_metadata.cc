@@ -18,7 +18,7 @@ using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
 
 absl::string_view ViewOf(grpc::string_ref text) { return {text.data(), text.size()}; }
 
-// Nothing where there is none, or several.
+// Returns nothing if there is none, or several.
 std::optional<absl::string_view> OnlyValue(const Metadata& metadata, const char* key) {
   const auto found = metadata.equal_range(key);
   if (found.first == found.second || std::next(found.first) != found.second) return std::nullopt;
@@ -36,7 +36,7 @@ std::string StateOf(const Metadata& metadata) {
 
 std::string NewRequestId() {
   const SpanId id = NewSpanId();
-  // What a string holds without memory of its own: the id is copied at every step of a call.
+  // A string holds as many bytes without memory of its own: the id is copied at every step of a call.
   constexpr size_t kBytes = 7;
   return absl::BytesToHexString({reinterpret_cast<const char*>(id.data()), kBytes});
 }

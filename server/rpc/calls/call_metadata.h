@@ -11,21 +11,22 @@
 
 namespace tensord::server {
 
-// Metadata of calls, beside what identity is shown by. Each call's trailers say where its time went, as
-// StageTimes::ToText, and by which id the log knows it.
+// Metadata of calls, beside that of identity. Each call's trailers give its times, as StageTimes::ToText, and its id in
+// the log.
 inline constexpr char kStagesTrailer[] = "x-tensord-stage-us";
 inline constexpr char kRequestIdKey[] = "x-request-id";  // of the client too
 inline constexpr char kTraceparentKey[] = "traceparent";
 inline constexpr char kTracestateKey[] = "tracestate";
 
-// What a client may choose as its request id: 1 to 128 printable ASCII characters without spaces.
+// Returns true for a text that a client may choose as its request id: 1 to 128 printable ASCII characters without
+// spaces.
 bool IsRequestId(absl::string_view id);
 
-// Of all names and values, as HTTP/2 counts them.
+// Returns the bytes of all names and values, as HTTP/2 counts them.
 int64_t MetadataBytes(const grpc::CallbackServerContext& context);
 
-// Takes the request id, or makes one, and the trace that the call belongs to. What is malformed is as if it were
-// absent, and so is what comes twice.
+// Takes the request id, or makes one, and the trace that the call belongs to. A malformed or repeated value counts as
+// absent.
 void ReadCallMetadata(const grpc::CallbackServerContext& context, RequestRecord* record);
 
 // Views of the record.

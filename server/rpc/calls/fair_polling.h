@@ -5,16 +5,15 @@
 
 namespace tensord::server {
 
-// Has threads of gRPC look after all connections, however much one of them brings. In gRPC 1.51 a thread that polls
-// first runs all callbacks that are due, also those that these make due, as the next read of a stream does whose
-// messages have come already; so a few streams of small messages kept all other connections waiting for seconds. Here
-// every so many reactions a thread polls once, without waiting: what others have sent takes its place among the
-// callbacks. See docs/why/0061.
+// Has threads of gRPC look after all connections, however much one of them brings. In gRPC 1.51 a polling thread first
+// runs all due callbacks, and those that these make due, such as the next read of a stream whose messages have come
+// already. So a few streams of small messages kept all other connections waiting for seconds. Here a thread polls once
+// every so many reactions, without waiting: others' messages take their place among the callbacks. See docs/why/0061.
 //
 // Thread-safe.
 class FairPolling {
  public:
-  // So many reactions of a thread are at most between two polls.
+  // The most reactions of a thread between two polls.
   static constexpr int kReactions = 16;
 
   FairPolling() = default;
@@ -22,11 +21,11 @@ class FairPolling {
   FairPolling(const FairPolling&) = delete;
   FairPolling& operator=(const FairPolling&) = delete;
 
-  // At the begin of a call or of its next message, under no lock. Some nanoseconds, mostly.
+  // Called at the begin of a call or of its next message, under no lock. Some nanoseconds, mostly.
   void React();
 
  private:
-  // Nothing ever comes here. Whoever asks it polls for all connections of the process.
+  // A queue without events. A thread that asks it polls for all connections of the process.
   grpc::CompletionQueue queue_;
 };
 

@@ -12,13 +12,13 @@ void HandleCloseSession(UnaryCall* call);
 void HandleCompile(UnaryCall* call);
 void HandleDeleteTensors(UnaryCall* call);
 void HandleExecute(UnaryCall* call);
-// What a request is refused for before it is read: while a device is full, what will find no place there.
+// Refuses a request before it is read, if a device is full and the request will find no place there.
 absl::Status RefuseExecuteUnread(UnaryCall* call);
 void HandleExplain(UnaryCall* call);
 void HandleGetProgram(UnaryCall* call);
 void HandleGetServerInfo(UnaryCall* call);
 void HandleOpenSession(UnaryCall* call);
-// Of a method that this server does not provide.
+// Answers a method that this server does not provide.
 void HandleUnsupported(UnaryCall* call);
 
 }  // namespace tensord::server

@@ -21,17 +21,17 @@ constexpr int64_t kWindow = 5 * kMillisecond;
 // One more is cheap and soon needed; one less may be wrong soon.
 constexpr int64_t kLeastBeforeMore = 2 * kMillisecond;
 constexpr int64_t kLeastBeforeLess = 20 * kMillisecond;
-// A thread that hardly sleeps between calls has others waiting for it. One that sleeps for each call, as where one
-// client calls after each answer, would only wake another in vain.
+// A thread that hardly sleeps between calls has others waiting for it. A thread that sleeps for each call, as with one
+// client that calls after each answer, would only wake another in vain.
 constexpr double kBusy = 0.5, kIdle = 0.25;
 constexpr double kFewSleeps = 0.25, kManySleeps = 1;  // a call
 constexpr auto kPatience = std::chrono::seconds(5);
-// Calls that are refused within that time of each other found the thread at work.
+// Calls refused within that time of each other found the thread at work.
 constexpr int64_t kTogether = 400'000;
 // A refusal is to come within 5 ms, also where the thread has to wait for a processor.
 constexpr int64_t kRest = 3 * kMillisecond / 2;
 
-// As gRPC 1.51 counts them.
+// Counts threads as gRPC 1.51 does.
 int CallbackThreads() { return std::clamp(static_cast<int>(gpr_cpu_num_cores()) / 2, 2, 16); }
 
 int64_t Now() {
@@ -42,14 +42,14 @@ int64_t Now() {
 
 int64_t Nanoseconds(const timeval& time) { return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_usec} * 1000; }
 
-// Of the calling thread, since it looked last.
+// The use of the calling thread since it looked last.
 struct Window {
   int64_t begin = 0;
   int64_t calls = 0;
   rusage before = {};
 };
 
-// What one call to nowhere needs until its callback.
+// The data that one call to nowhere needs until its callback.
 struct CallToNowhere {
   grpc::ClientContext context;
   grpc::ByteBuffer request, response;

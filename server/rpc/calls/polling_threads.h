@@ -20,22 +20,21 @@ namespace tensord::server {
 // One object a process, whose threads they are; from before its first server until after the last. Thread-safe.
 class PollingThreads {
  public:
-  // Until the threads sleep, some milliseconds. Where they do not as expected they are left alone.
+  // Waits until the threads sleep, some milliseconds. Threads that do not as expected are left alone.
   PollingThreads();
   ~PollingThreads();
   PollingThreads(const PollingThreads&) = delete;
   PollingThreads& operator=(const PollingThreads&) = delete;
 
-  // From this many bytes on that a reaction reads or writes, others should not have to wait for it.
+  // The bytes from which on a reaction's reads or writes are too long for others to wait for.
   static constexpr int64_t kLongBytes = 64 * 1024;
 
-  // While it exists another thread polls, where one is left. On the stack of a reaction; inside another it adds
-  // nothing.
+  // A span in which another thread polls, if one is left. On the stack of a reaction; inside another it adds nothing.
   class LongReaction {
    public:
-    // Nothing where `threads` is null.
+    // Does nothing if `threads` is null.
     explicit LongReaction(PollingThreads* threads);
-    // By how much the reaction reads or writes.
+    // Counts as long by the number of bytes that the reaction reads or writes.
     LongReaction(PollingThreads* threads, int64_t bytes) : LongReaction(bytes < kLongBytes ? nullptr : threads) {}
     ~LongReaction();
     LongReaction(const LongReaction&) = delete;
@@ -45,34 +44,34 @@ class PollingThreads {
     PollingThreads* const threads_;
   };
 
-  // At the begin of a call or of its next message, on the thread that polled for it: looks now and then whether the
-  // threads are too few or too many. Some nanoseconds, mostly.
+  // Looks now and then whether the threads are too few or too many: at the begin of a call or of its next message, on
+  // the thread that polled for it. Some nanoseconds, mostly.
   void React();
 
-  // Before a call is told that runs leave it no room, on the thread that polled for it: where the thread had waited for
-  // that call it sleeps a little, so that those that come next come, and are answered, together. One alone finds none
-  // of its code in the caches and wakes both sides twice, and all that is taken from the runs.
+  // Rests before a call is told that runs leave it no room, on the thread that polled for it. If the thread had waited
+  // for that call, it sleeps a little, so that the next calls come, and are answered, together. A call alone finds none
+  // of its code in the caches and wakes both sides twice, all at the expense of the runs.
   static void RestBeforeRefusal();
-  // So long, in ns, where the last such call was done that long ago.
+  // Returns the rest, in ns, if the last such call was done `idle_ns` ago.
   static int64_t Rest(int64_t idle_ns);
 
   int num_threads() const { return num_threads_; }
-  // Those that poll, or react.
+  // Returns the threads that poll, or react.
   int num_awake() const;
 
-  // Of one of the threads, over some milliseconds.
+  // The load of one of the threads, over some milliseconds.
   struct Load {
     double busy = 0;  // of the time, at most 1
     double sleeps_per_call = 0;
   };
-  // How many should be awake where so many are, and one of them has that load.
+  // Returns how many should be awake if `awake` are, and one of them has that load.
   static int Wanted(int awake, const Load& load);
 
  private:
   // Has gRPC run it on one of the threads.
   void Post(std::function<void()> callback);
   void SleepHere();
-  // Whether it comes about within some seconds.
+  // Tells whether that number sleeps within some seconds.
   bool AwaitSleeping(int number);
   bool AwaitProbe();
   void WakeAll();

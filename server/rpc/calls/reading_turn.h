@@ -13,18 +13,18 @@
 
 namespace tensord::server {
 
-// From this many bytes on that are read, copied or written for a request it is not done in a reaction, whose threads
-// are everybody's, but in a turn of its tenant.
+// From this many bytes on, reading, copying or writing for a request is not done in a reaction, whose threads are
+// everybody's, but in a turn of its tenant.
 inline constexpr int64_t kLongBytes = PollingThreads::kLongBytes;
 
-// Has one of two things done, once. `work`: in a turn of the call's tenant, on a thread that reads. `give_up`: on the
-// thread of the alarms, with DEADLINE_EXCEEDED or CANCELLED, as soon as nobody wants the work any more; then the work,
-// with what it holds, and its place in the queue are gone. `for_what` ends what the client is told: "the request was
-// read". QUEUE_FULL where the queue takes no more: then neither is done.
+// Has one of two functions called, once. `work`: in a turn of the call's tenant, on a thread that reads. `give_up`: on
+// the thread of the alarms, with DEADLINE_EXCEEDED or CANCELLED, as soon as nobody wants the work any more; then the
+// work, with all it holds, and its place in the queue are gone. `for_what` ends the message to the client: "the request
+// was read". QUEUE_FULL if the queue takes no more: then neither is called.
 absl::Status InReadingTurn(const ServedCall& call, absl::Time deadline, std::string for_what,
                            std::function<void()> work, std::function<void(const absl::Status&)> give_up);
 
-// The same for a request, which is its last step until then: `read` ends it, or hands it on. What keeps it from that
+// Does the same for a request, as its last step until then: `read` ends it, or hands it on. A failure to get the turn
 // ends it too.
 void ReadInTurn(RpcRequest* request, std::function<void()> read);
 

@@ -15,28 +15,28 @@
 
 namespace tensord::server {
 
-// A request's wait for something that goes on without it, such as a compilation that others wait for too: it lasts
-// until that comes or until the request's deadline or cancellation, whichever is first. Shared by who waits and who
-// tells that it has come; thread-safe. The server's alarms must outlive it.
+// A request's wait for an event that comes without it, such as the end of a compilation that others wait for too. It
+// lasts until the event, or the request's deadline or cancellation, whichever is first. Shared by the waiter and the
+// teller of the event; thread-safe. The server's alarms must outlive it.
 //
 //   waiting → (Watch) → ended: by End, or by giving up
 class RequestWait : public std::enable_shared_from_this<RequestWait> {
  public:
-  // Of a request to run a program.
+  // Waits for a request to run a program.
   explicit RequestWait(const RpcRequest& request);
-  // Until then at the latest; `for_what` ends what the client is told: "the program ran".
+  // Waits until `deadline` at the latest; `for_what` ends the message to the client: "the program ran".
   RequestWait(Alarms* alarms, absl::Time deadline, std::shared_ptr<const CancelToken> cancel, std::string for_what);
 
-  // What was awaited has come. False: the request was given up before, and is not to be touched.
+  // Ends the wait: the event has come. False: the request was given up before, and is not to be touched.
   bool End();
-  // From now on the wait may be given up: then `give_up` is called once, with DEADLINE_EXCEEDED or CANCELLED, on the
-  // thread of the alarms. Nothing where End was called already.
+  // Lets the wait be given up from now on: then `give_up` is called once, with DEADLINE_EXCEEDED or CANCELLED, on the
+  // thread of the alarms. Does nothing if End was called already.
   void Watch(std::function<void(const absl::Status&)> give_up);
 
  private:
   using GiveUp = std::function<void(const absl::Status&)>;
 
-  // True for the first who ends it, who gets what was to be called.
+  // Returns true for the first to end it, who gets the function to call.
   bool Take(GiveUp* give_up);
   void Ring();
 

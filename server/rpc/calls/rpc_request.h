@@ -23,37 +23,37 @@ inline constexpr int64_t kCountedAnswerBytes = 16 << 10;
 // A request that is being answered: a unary call, or one of the many of a stream. Owns itself.
 //
 // A handler gets it on a gRPC thread, must not block, and ends it, there or on any other thread, with exactly one Fail
-// or Reply. Until then it exists; afterwards it must not be touched. What a library throws on the way is caught here
+// or Reply. Until then it exists; afterwards it must not be touched. A library's exception on the way is caught here
 // and becomes INTERNAL.
 class RpcRequest {
  public:
   virtual void Fail(const absl::Status& status) = 0;
   virtual void Reply(grpc::ByteBuffer&& bytes) = 0;  // taken, which spares gRPC's buffers a copy
-  // Before the answer: keeps what the request was made of until that is on its way, which then need not wait for it to
-  // be freed. For what is small and holds nothing that others wait for.
+  // Keeps the remains of the request until the answer, which comes later, is on its way; so the answer need not wait
+  // for them to be freed. For small things that hold nothing others wait for.
   virtual void Keep(std::shared_ptr<const void> remains) = 0;
-  // Before the answer: of that so many bytes are counted until the client has it, or the request has ended.
+  // Counts the bytes of an answer that is about to be given, until the client has it, or the request has ended.
   virtual void HoldUntilSent(AddedBytes bytes) = 0;
   virtual RequestRecord& record() = 0;
-  // What operators see of it.
+  // Returns the operators' view of it.
   virtual OpenCall& open() = 0;
-  // Until the last copy of this has gone the request's bytes count as in flight, also after its end. For work that may
-  // outlive it with what it was made of, like a compilation. Null where none were counted.
+  // Keeps the request's bytes counted as in flight until the last copy of the result has gone, also after its end. For
+  // work that may outlive the request with its data, like a compilation. Null if none were counted.
   virtual std::shared_ptr<const AddedBytes> HoldBytes() = 0;
 
   const ServiceParts& parts() const { return call_.parts(); }
   const ServedCall& call() const { return call_; }
   const Caller& caller() const { return call_.caller(); }
   absl::Time arrival() const { return arrival_; }
-  // The client's, or the server's default.
+  // Returns the client's, or the server's default.
   absl::Time deadline() const { return call_.DeadlineOf(arrival_); }
   // Set when the client cancels or goes away.
   const std::shared_ptr<CancelToken>& cancel() const { return call_.cancel(); }
-  // CANCELLED or DEADLINE_EXCEEDED where it is no use to go on.
+  // Fails with CANCELLED or DEADLINE_EXCEEDED if it is no use to go on.
   absl::Status CheckWanted() const;
 
-  // Has a continuation of the handler run in a turn of the request's tenant. For whoever comes on a thread that is not
-  // the tenant's to use: one that compiles, or that settled what the request waited for.
+  // Has a continuation of the handler run in a turn of the request's tenant. For callers on a thread that is not the
+  // tenant's to use: one that compiles, or that settled the event the request waited for.
   void ContinueInTurn(std::function<void()> continuation);
 
   // Runs a continuation of the handler on another thread. It ends the request, or hands it on, as its last step.

@@ -22,7 +22,7 @@
 namespace tensord::server {
 namespace {
 
-// Clocks that count nanoseconds in 64 bits, of those who wait for it, have three centuries.
+// Clocks of 64-bit nanoseconds, which some waits use, have three centuries.
 constexpr absl::Duration kMostDeadline = absl::Hours(24 * 365 * 10);
 
 bool IsStream(RpcMethod method) {
@@ -87,7 +87,7 @@ absl::StatusOr<MessageMeasure> ServedCall::Measure(const grpc::ByteBuffer& bytes
   absl::StatusOr<MessageMeasure> measured =
       MeasureMessage(bytes, type, BoundsOf(parts_.graph_limits.now(), parts_.server_limits));
   if (length >= kMeasuredFrom) return measured;
-  // Whoever reads it refuses it as precisely.
+  // The reader of the message refuses it as precisely.
   if (!measured.ok()) return MessageMeasure{.size_operations = length / kLeastSizeOperationBytes};
   measured->object_bytes = 0;
   return measured;
@@ -163,13 +163,13 @@ void ServedCall::Cancelled() {
 void ServedCall::EndByOperator() {
   ended_by_operator_ = true;
   cancel_->Cancel();
-  // What waits for its client, and not for the server, ends by this alone.
+  // A call that waits for its client, and not for the server, ends by this alone.
   if (IsStream(record_.method)) context_->TryCancel();
 }
 
 void ServedCall::Ended() {
   open_.Leave();
-  // Of a stream this would be all that came after it was let in.
+  // For a stream this would be all the time since it was let in.
   if (record_.method != RpcMethod::kExecuteStream) record_.stages.End(Stage::kSend);
   record_.total = record_.stages.Total();
   parts_.metrics->CallEnded(record_);

@@ -24,27 +24,26 @@
 
 namespace tensord::server {
 
-// What is the same of every call, unary or stream: where it begins (counted, its caller known, let in or refused) and
-// ends (counted, told to the log), its deadline and its cancellation. A member of the call's reactor, which calls Enter
-// first, Cancelled from OnCancel, and Ended from OnDone; the parts outlive it.
+// The common part of every call, unary or stream: its begin (counted, its caller known, let in or refused), its end
+// (counted, logged), its deadline and its cancellation. A member of the call's reactor, which calls Enter first,
+// Cancelled from OnCancel, and Ended from OnDone; the parts outlive it.
 class ServedCall {
  public:
   ServedCall(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context);
   ServedCall(const ServedCall&) = delete;
   ServedCall& operator=(const ServedCall&) = delete;
 
-  // Whether the call may go on; `request_bytes` is what came with it, as one message where `is_message`.
+  // Lets the call in, or refuses it; `request_bytes` came with it, as one message if `is_message`.
   absl::Status Enter(int64_t request_bytes, bool is_message);
-  // LIMIT_EXCEEDED, naming message_bytes.
+  // Fails with LIMIT_EXCEEDED, naming message_bytes.
   absl::Status CheckMessage(int64_t message_bytes) const;
-  // Before a message is read: what MeasureMessage says of it. Of a small one no more than how many sizes are computed.
+  // Measures a message before it is read, by MeasureMessage. For a small one only counts its computed sizes.
   absl::StatusOr<MessageMeasure> Measure(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type) const;
-  // Counts in what reading the message makes with which the call entered, of that many bytes.
+  // Counts in the objects, of that many bytes, that reading the call's first message makes.
   absl::Status EnterObjects(int64_t bytes);
-  // For a stream that was let in, before each further message, one at a time: whether its caller still may, where the
-  // callers were replaced since.
+  // Admits the caller of a stream again before each further message, one at a time, if the callers were replaced since.
   absl::Status AdmitAgain();
-  // As Enter for each request of a stream that was let in, which leaves with the same size.
+  // Enters each request of a stream that was let in, as Enter does; it leaves with the same size.
   absl::Status EnterRequest(int64_t request_bytes);
   void LeaveRequest(int64_t request_bytes);
   // The bytes of a request that entered, to be counted out when the last copy of this goes. For LeaveRequest it has
@@ -53,27 +52,28 @@ class ServedCall {
   // The same of what Enter counted in.
   std::shared_ptr<const AddedBytes> HoldEnteredBytes();
   void Cancelled();
-  // Is to end soon, by an operator's wish, of which the client is told. On any thread until it has ended.
+  // Ends the call soon, by an operator's wish; the client is told. On any thread until it has ended.
   void EndByOperator();
   void Ended();
 
-  // What gRPC is to end the call with, at once: the trailers that go with it are added. The record says so too.
+  // Returns the status for gRPC to end the call with, at once: the trailers that go with it are added. The record says
+  // so too.
   grpc::Status Outcome(const absl::Status& status);
 
   const ServiceParts& parts() const { return parts_; }
   const Caller& caller() const { return caller_; }
   RequestRecord& record() { return record_; }
   OpenCall& open() { return open_; }
-  // Whether the client gave one.
+  // Tells whether the client gave a deadline.
   bool HasDeadline() const;
-  // Of a request that came then: the client's, or the server's default. Ten years at the most.
+  // Returns the deadline of a request that came then: the client's, or the server's default. Ten years at the most.
   absl::Time DeadlineOf(absl::Time arrival) const;
   std::string peer() const;
   // Set when the client cancels or goes away.
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
 
  private:
-  // On the thread that polled for what came.
+  // Runs on the thread that polled for the message.
   void React();
   absl::Status CheckMetadata() const;
 

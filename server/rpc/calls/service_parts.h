@@ -41,7 +41,7 @@ class PollingThreads;
 class Tracer;
 class UnservedPrograms;
 
-// What the methods work with. The parts outlive the service; each is thread-safe, and the rest is constant.
+// The parts that the methods work with. They outlive the service; each is thread-safe, and the rest is constant.
 struct ServiceParts {
   std::string version;
   const OpRegistry* registry = nullptr;
@@ -75,7 +75,7 @@ struct ServiceParts {
   Profiler* profiler = nullptr;
   FairPolling* fair_polling = nullptr;
   PollingThreads* polling = nullptr;  // null: gRPC's threads are left alone
-  // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
+  // Begins to stop the server, which then waits that long for calls in progress; none: the configured time.
   std::function<void(std::optional<absl::Duration>)> request_drain;
   LiveGraphLimits graph_limits;
   LiveDuration default_deadline;

@@ -15,10 +15,10 @@
 namespace tensord::server {
 namespace {
 
-// Whether a small request may take as long as a program is large.
+// Tells whether a small request may take as long as a program is large.
 bool IsLong(RpcMethod method) { return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram; }
 
-// Of the methods whose requests may hold a graph; null for others.
+// Returns the request type of methods whose requests may hold a graph; null for others.
 const google::protobuf::Descriptor* RequestOf(RpcMethod method) {
   switch (method) {
     case RpcMethod::kCompile:
@@ -44,11 +44,11 @@ grpc::ServerUnaryReactor* UnaryCall::Start(const ServiceParts& parts, RpcMethod 
   if (!refused.ok()) {
     call->Fail(refused);
   } else if (RoleFor(method) == Role::kAdmin) {
-    // As much as an operator asks for. Neither tenants nor a full queue may be in the way.
+    // Takes as long as an operator asks for. Neither tenants nor a full queue may be in the way.
     parts.operators->Submit(call->caller().tenant,
                             [call, handler] { call->Continue([call, handler] { handler(call); }); });
   } else if (method == RpcMethod::kCloseSession) {
-    // As long as a session is large; since it only frees, it is never refused for want of room.
+    // Takes as long as a session is large; since it only frees, it is never refused for want of room.
     call->ContinueInTurn([call, handler] { handler(call); });
   } else if (bytes >= kLongBytes || IsLong(method)) {
     ReadInTurn(call, [call, handler] { handler(call); });

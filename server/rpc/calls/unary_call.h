@@ -27,9 +27,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
   using Handler = void (*)(UnaryCall* call);
   using Refuser = absl::Status (*)(UnaryCall* call);
 
-  // What gRPC wants back from a method. The parts outlive the call. The handler is called here where the request is
-  // small and the answer is, else in a turn of the tenant. `refuse_unread`: what the request is refused for before it
-  // waits for that; may be null.
+  // Starts the call, and returns gRPC's reactor of it. The parts outlive the call. The handler is called here if the
+  // request and its answer are small, else in a turn of the tenant. `refuse_unread` refuses the request before it waits
+  // for that turn; may be null.
   static grpc::ServerUnaryReactor* Start(const ServiceParts& parts, RpcMethod method,
                                          grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response, Handler handler, Refuser refuse_unread = nullptr);
@@ -56,7 +56,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
 
   // Counts a reply in until the client has it, or the call has ended; refused as a request that is too much.
   absl::Status EnterReply(int64_t bytes);
-  // Whether sizes are computed in the request for so long that it is not done in a reaction.
+  // Tells whether the request computes sizes for so long that it is not done in a reaction.
   bool HasManySizes(RpcMethod method);
 
   void OnCancel() override;

@@ -15,13 +15,12 @@
 namespace tensord::server {
 namespace {
 
-// A server that refused that lately is taken to be overloaded.
+// A server that refused that lately counts as overloaded.
 constexpr absl::Duration kLately = absl::Seconds(1);
 
-// While a device has no room for runs most requests end with its refusal, and the time that they take is taken from
-// those that run. So what would be refused for that in the end is refused at once, before it is read. OK where the
-// request is to be read, which says nothing of whether there will be room. `takes_processors`: whether it is refused
-// because of runs that take processors from calls.
+// Refuses a request before it is read, if it would be refused in the end. While a device has no room for runs most
+// requests end with its refusal, and their time is taken from the runs. OK if the request is to be read; there may
+// still be no room for it. `takes_processors`: it is refused because of runs that take processors from calls.
 absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
   const ServiceParts& parts = call->parts();
   if (!parts.executors->WasFullSince(call->arrival() - kLately)) return absl::OkStatus();

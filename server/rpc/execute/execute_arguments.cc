@@ -98,7 +98,7 @@ absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool m
       SpreadCopy({part.bytes, static_cast<size_t>(header.num_bytes)}, to, parts.parallel_for);
     }
   }
-  // Only now: what is checked is what is computed with.
+  // Only now: the run must compute with the very bytes that are checked.
   RETURN_IF_ERROR(codec::CheckTensorData(header, {to, static_cast<size_t>(header.num_bytes)}));
   host.donated = true;
   host.bytes = std::shared_ptr<const void>(copy, to);

@@ -38,7 +38,7 @@ std::string EncodeTensorHeader(const ConcreteType& type, Order order) {
   return header;
 }
 
-// The field of a result that says where its data lies.
+// Encodes the field of a result that gives the place of its data.
 std::string EncodeSpace(const v1::SharedSpace& wanted, int64_t size_bytes) {
   v1::SharedSpace space = wanted;
   space.set_byte_count(size_bytes);

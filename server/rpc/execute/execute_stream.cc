@@ -317,8 +317,8 @@ void ExecuteStream::Step() {
 
 void ExecuteStream::StepOn() {
   const std::shared_ptr<ExecuteStream> self = shared_from_this();
-  // gRPC's thread that polls calls what it is told of then and there, as long as there is more: what it reads next on
-  // its own account it would call itself, and poll for nobody else.
+  // gRPC's polling thread runs callbacks then and there, as long as there are more. It would run the stream's own next
+  // reads too, and poll for nobody else.
   while (++steps_ % kStepsBetweenTurns != 0) {
     Action action = Action::kNone;
     absl::Status end;

@@ -28,10 +28,10 @@ namespace tensord::server {
 class StreamedRequest;
 
 // One ExecuteStream call: requests in, responses out in the order in which they are ready. Requests are in flight from
-// their arrival until their response is sent; where there are as many, or as many bytes, as the settings allow, no more
-// are read. What fails fails in its response, and the stream goes on; bytes that are no request end it, after what was
-// in flight, and so does a request whose caller may no more. A client without a deadline that takes less than 1 MiB of
-// a response, or its rest, in limits.default_deadline_ms is cancelled. Owns itself: gRPC and its requests hold it.
+// their arrival until their response is sent; at the settings' bounds of requests or bytes no more are read. A failing
+// request fails in its response, and the stream goes on. Bytes that are no request end it, after the requests in
+// flight; so does a request whose caller is no longer admitted. A client without a deadline that takes less than 1 MiB
+// of a response, or its rest, in limits.default_deadline_ms is cancelled. Owns itself: gRPC and its requests hold it.
 //
 //   reading → ending (half closed, a request that cannot be taken, the server drains, the client is gone) → finished
 //
@@ -40,7 +40,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
                             public DrainWatcher,
                             public std::enable_shared_from_this<ExecuteStream> {
  public:
-  // What gRPC wants back from the method. The parts outlive the call.
+  // Starts the call, and returns gRPC's reactor of it. The parts outlive the call.
   static grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Start(const ServiceParts& parts,
                                                                             grpc::CallbackServerContext* context);
   ExecuteStream(const ServiceParts& parts, grpc::CallbackServerContext* context);
@@ -50,7 +50,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
  private:
   friend class StreamedRequest;
 
-  // What a request takes up while it is in flight.
+  // The resources of a request in flight.
   struct Place {
     int64_t bytes = 0;
     int64_t objects = 0;                           // bytes of what reading it makes
@@ -59,7 +59,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
     bool entered = false;                          // the gate
     std::shared_ptr<const AddedBytes> held_bytes;  // null: the gate has them for this alone
   };
-  // A request that was read, and what it is refused for as a whole, if anything.
+  // A request that was read, and the refusal of it as a whole, if any.
   struct Taken {
     StreamedRequest* request = nullptr;
     ReceivedExecute received;
@@ -78,14 +78,14 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void OnCancel() override;
   void OnDone() override;
 
-  // The request that has come in, which is in flight from then on; false where it is not taken.
+  // Admits the request that has come in, which is in flight from then on; false if it is refused.
   bool Admit(Place* place);
-  // Whether it is not read in a reaction.
+  // Tells whether it is not read in a reaction.
   bool IsLong(Place* place) const;
-  // Counts its bytes in until it leaves. Where there is no room for them nothing may wait with them.
+  // Counts its bytes in until it leaves. If there is no room for them, nothing may wait with them.
   bool MakeRoom(Place* place) const;
-  // Has it taken in a turn of the tenant. Where there is none to be had the stream, which reads no further meanwhile,
-  // asks again a little later.
+  // Has it taken in a turn of the tenant. If there is no turn, the stream, which reads no further meanwhile, asks again
+  // a little later.
   void TakeInTurn(const Place& place, const StageTimes& stages);
   // Ends the stream instead, for whom nobody waits any more.
   void Drop(Place place, const absl::Status& status);
@@ -99,9 +99,9 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   // Counts a request whose response is sent, or will never be, and writes its line in the log.
   void Tell(RequestRecord record) const;
 
-  // Does what is to be done next with gRPC, until there is nothing. Whoever comes while another thread does that leaves
-  // it to that thread; so that none goes on for as long as the client sends, a turn of the tenant takes over after some
-  // steps, of whatever threads.
+  // Does the next work with gRPC, until there is none. A caller that comes while another thread does so leaves it to
+  // that thread. After some steps, of whatever threads, a turn of the tenant takes over, so that no thread goes on for
+  // as long as the client sends.
   void Step();
   void StepOn();
   Action NextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -109,9 +109,9 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   bool HasRoomLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // What the client does not take may not keep the memory of results for ever.
+  // Responses that the client does not take may not keep the memory of results for ever.
   void WatchProgress(grpc::CallbackServerContext* context);
-  // That a client may take for so many bytes, beyond what it has for a few: as much as in as many chunks of GetTensor.
+  // Returns the client's time for so many bytes, beyond its time for a few: the time of as many chunks of GetTensor.
   absl::Duration TimeOfMore(size_t bytes) const;
 
   ServedCall call_;

@@ -46,8 +46,8 @@ HandleRequest HandlesOf(const v1::ExecuteRequest& request, bool poisons) {
   return handles;
 }
 
-// What no program could be given. UNSUPPORTED_REQUEST for a delivery that this server does not know, LIMIT_EXCEEDED for
-// more arguments or results than a graph may have.
+// Checks a request that no program could take. UNSUPPORTED_REQUEST for a delivery that this server does not know,
+// LIMIT_EXCEEDED for more arguments or results than a graph may have.
 absl::Status CheckRequest(const v1::ExecuteRequest& request, const codec::GraphLimits& limits) {
   using codec::GraphLimits;
   RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::graph_inputs, request.arguments_size(), "arguments of the request"));
@@ -62,8 +62,8 @@ absl::Status CheckRequest(const v1::ExecuteRequest& request, const codec::GraphL
   return absl::OkStatus();
 }
 
-// LIMIT_EXCEEDED where the results could not be sent, as far as their sizes are known before the run, or where the
-// tenant's clients have not read what they have.
+// Fails with LIMIT_EXCEEDED if the results could not be sent, as far as their sizes are known before the run, or if the
+// tenant's clients have not read their earlier results.
 absl::Status CheckSendable(const v1::ExecuteRequest& request, const CompiledProgram& program, const RunRequest& run,
                            const TenantBytes& unread) {
   std::vector<size_t> sent;
@@ -96,7 +96,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
         received_(std::make_shared<ReceivedExecute>(std::move(received))),
         kept_(KeptOf(received_->message)) {}
 
-  // A run that began may have written over what it was given, however it ended.
+  // A run that began may have written over its arguments, however it ended.
   ~Execution() {
     if (started_->has_begun()) claim_.Start();
   }
@@ -148,7 +148,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     return absl::OkStatus();
   }
 
-  // What a session knows of a tensor to come is several times as large as its name in a request.
+  // A session's record of a tensor to come is several times as large as its name in a request.
   absl::Status HoldPromises(size_t promises) {
     if (promises == 0) return absl::OkStatus();
     const std::shared_ptr<const AddedBytes> own = request_->HoldBytes();
@@ -165,7 +165,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     renaming_ = std::move(renaming);
     request_->open().Uses(program_->fingerprint(), program_->device());
     if (claim_.num_uses() == 0) return Run();
-    // Meanwhile, so that what it waits for is not followed by a copy.
+    // Copies in parallel with the wait, so that no copy follows it.
     Copy(received_->scattered_bytes(), [this] { GatherAndAwait(); });
   }
 
@@ -220,7 +220,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     for (size_t i = 0; i < claim_.num_uses(); ++i) run.resident_bytes += claim_.TypeOf(i).num_bytes();
     ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
     run.events = executor->events();
-    // What is refused is not worth copying.
+    // A request that will be refused is not worth copying.
     const int64_t argument_bytes = request_->record().received_bytes + run.resident_bytes;
     if (!program_->may_be_tiny(argument_bytes)) RETURN_IF_ERROR(executor->CheckRoom(run));
     RETURN_IF_ERROR(GatherPayloads());
@@ -241,7 +241,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     Copy(is_known ? CopiedBytes(*received_, *program_, claim_, request_->parts()) : 0, [this] { RunHere(); });
   }
 
-  // Goes on with a step that copies so many bytes of arguments: here, or in a reading turn where that takes long.
+  // Goes on with a step that copies so many bytes of arguments: here, or in a reading turn if that takes long.
   void Copy(int64_t bytes, std::function<void()> step) {
     if (bytes < kLongBytes || request_->parts().readers->IsCaller()) return step();
     request_->open().At(Stage::kDecode);
@@ -375,7 +375,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (!encoded.ok()) return Fail(encoded);
     if (const absl::Status held = HoldUntilSent(static_cast<int64_t>(response.Length())); !held.ok()) return Fail(held);
     KeepSegments(std::move(outcome->profile));
-    // Nothing of the run may still read what the client is about to be told of: it may be donated next.
+    // Nothing of the run may still read memory that the client is about to be told of: it may be donated next.
     outcome->results.clear();
     copies_.added.clear();
     shared_ = SharedResults();

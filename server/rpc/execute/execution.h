@@ -6,11 +6,11 @@
 
 namespace tensord::server {
 
-// Does what an ExecuteRequest asks for and answers it. The handles that it names are claimed before this returns, so
-// requests that are given to it one after the other see the session in that order. `poisons` as in HandleRequest.
+// Executes an ExecuteRequest and answers it. The handles that it names are claimed before this returns, so requests
+// given to it one after the other see the session in that order. `poisons` as in HandleRequest.
 void StartExecution(RpcRequest* request, ReceivedExecute received, bool poisons);
 
-// Answers a request of a stream with a refusal that came before, and poisons what it was to keep.
+// Answers a request of a stream with an earlier refusal, and poisons the results that it was to keep.
 void RefuseExecution(RpcRequest* request, ReceivedExecute received, const absl::Status& refusal);
 
 }  // namespace tensord::server

@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// What a client is told of how its run went, in the names of its own graph.
+// Encodes a run's statistics for the client, in the names of its own graph.
 void EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
                  const Renaming& renaming, bool with_segments, v1::ExecutionStats* stats);
 

@@ -14,7 +14,7 @@
 namespace tensord::server {
 namespace {
 
-// The use of the claim whose memory this is, all of it.
+// Returns the use of the claim whose memory this is, all of it.
 std::optional<size_t> UseOf(const HostTensor& result, const HandleClaim& claim,
                             absl::Span<const std::shared_ptr<ResidentMemory>> memories) {
   for (size_t i = 0; i < memories.size(); ++i) {
@@ -47,7 +47,7 @@ ResidentType TypeOf(const HostTensor& result, const CompiledProgram& program) {
 absl::Status KeptResults::Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments,
                                  const HandleClaim& claim, absl::Span<const bool> writable) {
   ASSIGN_OR_RETURN(const int64_t needed, KnownResultBytes(program, results_, arguments, kHandleBytes));
-  // What the run reads as a copy in another order lives, unread, until it is over.
+  // Arguments that the run reads as a copy in another order live on, unread, until it is over.
   absl::flat_hash_set<const void*> read;
   for (const HostTensor& argument : arguments) read.insert(argument.bytes.get());
   int64_t given = 0;
@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<HandleClaim::Kept>> KeptResults::Take(const CompiledP
     use_of.push_back(UseOf((*results)[result], claim, memories));
     if (use_of.back().has_value()) is_kept[*use_of.back()] = true;
   }
-  // What was donated, and is no result, pays for the results.
+  // Donated arguments that are no result pay for the results.
   for (size_t i = 0; i < writable.size(); ++i) {
     if (writable[i] && !is_kept[i]) charge_.Add(memories[i]->TakeCharge());
   }
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<HandleClaim::Kept>> KeptResults::Take(const CompiledP
     HostTensor& result = (*results)[results_[k]];
     ResidentType type = TypeOf(result, program);
     if (use_of[k].has_value()) {
-      // What was donated leaves a handle for it.
+      // A donated argument leaves a handle for it.
       if (!claim.IsDonated(*use_of[k])) RETURN_IF_ERROR(memories[*use_of[k]]->CheckAnotherName());
       kept.push_back({.type = std::move(type), .memory = memories[*use_of[k]]});
     } else {

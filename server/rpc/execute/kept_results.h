@@ -16,8 +16,8 @@
 
 namespace tensord::server {
 
-// The results of one run that stay on the server: what they are charged before the run, and the memory that they lie
-// in after it. Confined to its request.
+// The results of one run that stay on the server: their charge before the run, and their memory after it. Confined to
+// its request.
 class KeptResults {
  public:
   // `results` are the outputs that are kept, in the order of the claim's names.
@@ -25,18 +25,18 @@ class KeptResults {
 
   absl::Span<const size_t> results() const { return results_; }
 
-  // Charges those whose sizes the arguments decide, against what donated arguments give free. `writable` says of each
-  // use of the claim whether the run may write over it. Refuses arguments that the program does not take, and
-  // LIMIT_EXCEEDED.
+  // Charges the results whose sizes follow from the arguments, less the bytes that donated arguments free. `writable`
+  // says of each use of the claim whether the run may write over it. Refuses arguments that the program does not take,
+  // and LIMIT_EXCEEDED.
   absl::Status Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments, const HandleClaim& claim,
                       absl::Span<const bool> writable);
 
-  // Of results that are to come.
+  // Returns the charge of results to come.
   int64_t charged_bytes() const { return charge_.bytes(); }
 
-  // What the claim is to be fulfilled with. A result that is a resident tensor shares its memory; one in memory of its
-  // own takes that; others are copied. `results` of the run become readers of what is kept. LIMIT_EXCEEDED where the
-  // run has decided a size that does not fit.
+  // Returns the results to fulfil the claim with. A result that is a resident tensor shares its memory; one in memory
+  // of its own takes that; others are copied. `results` of the run become readers of the kept memory. LIMIT_EXCEEDED if
+  // the run has decided a size that does not fit.
   absl::StatusOr<std::vector<HandleClaim::Kept>> Take(const CompiledProgram& program, const HandleClaim& claim,
                                                       absl::Span<const bool> writable,
                                                       std::vector<HostTensor>* results);

@@ -11,9 +11,9 @@
 
 namespace tensord::server {
 
-// The bytes, together, of those results of a run, by output, whose sizes follow from the arguments'; each counts
-// `least_bytes` at least, and those that the run decides count nothing. Refuses arguments that the program does not
-// take.
+// Returns the total bytes of those results of a run, by output, whose sizes follow from the arguments'; each counts
+// `least_bytes` at least, and results whose sizes the run decides count nothing. Refuses arguments that the program
+// does not take.
 absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::Span<const size_t> results,
                                          absl::Span<const HostTensor> arguments, int64_t least_bytes = 0);
 

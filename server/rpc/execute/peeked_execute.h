@@ -10,14 +10,14 @@
 
 namespace tensord::server {
 
-// What decides whether an ExecuteRequest finds a place on its device.
+// The fields that decide whether an ExecuteRequest finds a place on its device.
 struct PeekedExecute {
   Fingerprint fingerprint;
   int32_t priority = 0;
 };
 
-// Reads that from the request's bytes and passes over the rest, which may be malformed. Nothing where there is more to
-// know: a session, a graph, an outline that encoders do not make.
+// Reads those fields from the request's bytes and passes over the rest, which may be malformed. Nothing if more would
+// have to be known: a session, a graph, an outline that encoders do not make.
 std::optional<PeekedExecute> PeekExecute(const grpc::ByteBuffer& bytes);
 
 }  // namespace tensord::server

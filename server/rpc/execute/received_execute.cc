@@ -141,7 +141,7 @@ void TakeApart(PlainTensor tensor, int argument, Walked* walked) {
   walked->payloads.push_back(std::move(tensor.payload));
 }
 
-// Whether the outline of the message is one that encoders make of its known fields. What is not, protobuf shall judge.
+// Tells whether the outline of the message is one that encoders make of its known fields. Others are left to protobuf.
 bool Walk(SliceReader reader, Walked* walked) {
   int num_arguments = 0;
   while (reader.remaining() > 0) {
@@ -197,7 +197,7 @@ void Copy(const Share& share) {
   }
 }
 
-// Of kShareBytes each, or what a longer piece has.
+// Splits pieces into shares of kShareBytes each, or of one longer piece.
 std::vector<Share> Split(absl::Span<const absl::string_view> pieces, char* to) {
   std::vector<Share> shares;
   for (size_t begin = 0; begin < pieces.size();) {

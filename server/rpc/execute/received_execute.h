@@ -20,9 +20,9 @@
 namespace tensord::server {
 
 // An ExecuteRequest as it came in: the message, and apart from it the data of large arguments, which the message's
-// tensors lack. That data stays in the slices in which gRPC received it until it is known to be wanted: of what is
-// refused nothing is copied. Then each has a buffer of its own, aligned as backends want it. Movable;
-// thread-compatible. Its bytes are the request's alone, so a run may write over them.
+// tensors lack. That data stays in gRPC's slices until it is known to be wanted: a refused request copies nothing. Then
+// each has a buffer of its own, aligned as backends want it. Movable; thread-compatible. Its bytes are the request's
+// alone, so a run may write over them.
 class ReceivedExecute {
  public:
   // The data of an argument, as it lies in the slices.
@@ -32,16 +32,16 @@ class ReceivedExecute {
     std::vector<absl::string_view> pieces;
   };
 
-  // Copies each payload once, into the pool's memory, a large one by several threads, and frees the slices. Nothing
-  // where that is done. OUT_OF_MEMORY, after which the request is of no use.
+  // Copies each payload once, into the pool's memory, a large one by several threads, and frees the slices. Does
+  // nothing if that is done. OUT_OF_MEMORY, after which the request is of no use.
   absl::Status Gather(HostBufferPool* pool, const ParallelFor& parallel_for);
 
-  // What Gather would copy.
+  // Returns the bytes that Gather would copy.
   int64_t scattered_bytes() const;
 
-  // The data of an argument that is a tensor; after Gather.
+  // Returns the data of an argument that is a tensor; after Gather.
   absl::string_view DataOf(int argument) const;
-  // The buffer that it lies in; null where the message has it.
+  // Returns the buffer that it lies in; null if the message has it.
   const Buffer* payload(int argument) const;
 
   v1::ExecuteRequest message;

@@ -24,7 +24,7 @@ struct UsedBytes {
   const char* end() const { return begin + size_bytes; }
 };
 
-// Those whose places have bytes in common with anything else.
+// Returns the results whose places have bytes in common with anything else.
 std::vector<size_t> OverlappedResults(std::vector<UsedBytes> used) {
   std::sort(used.begin(), used.end(),
             [](const UsedBytes& a, const UsedBytes& b) { return std::less<>()(a.begin, b.begin); });

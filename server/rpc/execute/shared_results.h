@@ -14,20 +14,21 @@
 
 namespace tensord::server {
 
-// The places in shared memory into which a request wants results, found before its run, and kept while it goes on also
-// where the client takes its region back. Confined to its request.
+// The places in shared memory into which a request wants results. They are found before its run, and kept while it goes
+// on, even if the client takes its region back. Confined to its request.
 class SharedResults {
  public:
-  // What RegionStore::Find refuses; UNSUPPORTED_REQUEST where the server shares no memory.
+  // Refuses as RegionStore::Find does; UNSUPPORTED_REQUEST if the server shares no memory.
   static absl::StatusOr<SharedResults> Find(const v1::ExecuteRequest& request, const RegionStore* regions,
                                             const std::string& tenant);
 
-  // Where a run with these arguments may compute results, as RunRequest has it: not those that are kept as well, which
-  // the client could change ever after, nor into places that overlap others or an argument.
+  // Returns the places into which a run with these arguments may compute results, as in RunRequest. Left out are
+  // results that are kept as well, since the client could change them ever after, and places that overlap others or an
+  // argument.
   std::vector<HostSpace> Destinations(const v1::ExecuteRequest& request, absl::Span<const HostTensor> arguments) const;
 
-  // Copies the results that are to be sent and fit there, but for those that are there already. By result: whether it
-  // is there now; empty: none is.
+  // Copies the results that are to be sent and fit there, but for those that are there already. Returns by result
+  // whether it is there now; empty: none is.
   std::vector<bool> Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for,
                           Metrics* metrics) const;
 

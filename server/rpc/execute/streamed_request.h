@@ -10,11 +10,11 @@
 
 namespace tensord::server {
 
-// One request of an ExecuteStream, from its arrival until its response is handed to the stream, which tells of it when
-// that is sent. Owns itself, as RpcRequest says.
+// One request of an ExecuteStream, from its arrival until its response is handed to the stream, which reports when that
+// is sent. Owns itself, as RpcRequest says.
 class StreamedRequest final : public RpcRequest {
  public:
-  // `owns_id`: no other request in flight has it. `stages`: those that it went through until now.
+  // `owns_id`: no other request in flight has it. `stages`: the stages that it went through until now.
   StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t id, const ExecuteStream::Place& place, bool owns_id,
                   const StageTimes& stages);
 

@@ -37,7 +37,7 @@ int64_t Number(const Message& request, const char* field) {
   return request.GetReflection()->GetInt64(request, request.GetDescriptor()->FindFieldByName(field));
 }
 
-// What the core knows, as JSON of the response; null where there is no such object. gpr_free gives it back.
+// Returns the core's knowledge as JSON of the response; null if there is no such object. Freed by gpr_free.
 char* Ask(RpcMethod method, const Message& request) {
   switch (method) {
     case RpcMethod::kGetTopChannels:
@@ -99,7 +99,7 @@ class ChannelzService final : public grpc::Service {
   }
 
  private:
-  // As generated services do, whose messages would need that header.
+  // Works as generated services do, whose messages would need that header.
   void Add(RpcMethod method) {
     using Handler = grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
     paths_.push_back(absl::StrCat("/grpc.channelz.v1.Channelz/", Name(method)));

@@ -9,9 +9,9 @@
 
 namespace tensord::server {
 
-// grpc.channelz.v1.Channelz: the servers, sockets and channels of this process and what they have carried. It is ours
-// and not the library's plugin, which would show it on every listener and ask nobody who he is. Its methods are in
-// rpc_methods.def as all others. `parts` must outlive the service, and it the server of operators.
+// Makes grpc.channelz.v1.Channelz: the servers, sockets and channels of this process and their traffic. It is ours and
+// not the library's plugin, which would show it on every listener and to anybody. Its methods are in rpc_methods.def as
+// all others. `parts` must outlive the service, and the service the server of operators.
 std::unique_ptr<grpc::Service> MakeChannelzService(const ServiceParts* parts);
 
 }  // namespace tensord::server

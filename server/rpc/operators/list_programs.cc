@@ -60,14 +60,14 @@ v1::Quarantine EncodeQuarantine(const Quarantine::Entry& entry) {
   return message;
 }
 
-// What is known of a program: where it is kept, and whether it is refused.
+// The facts of a program: its place, and its refusal if it is quarantined.
 struct KnownProgram {
   std::optional<ProgramCache::Listed> listed;
   std::optional<Quarantine::Entry> quarantined;
 };
 
-// A page of all programs, in memory, on disk and in quarantine, in the order of their fingerprints. Those on disk alone
-// have nothing but that.
+// Makes a page of all programs, in memory, on disk and in quarantine, in the order of their fingerprints. Programs on
+// disk alone have only their fingerprints.
 v1::ListProgramsResponse MakePage(const ServiceParts& parts, const std::string& after, size_t page_size) {
   std::map<std::string, KnownProgram> programs;
   if (parts.store != nullptr) {

@@ -13,8 +13,8 @@
 
 namespace tensord::server {
 
-// The programs that a request of an operator names, none where it is about all. MALFORMED_MESSAGE where it names some
-// and all, or neither, or what is no fingerprint; `what` is to be done with them.
+// Returns the programs that an operator's request names, none if it is about all. MALFORMED_MESSAGE if it names some
+// and all, or neither, or something that is no fingerprint; `what` is to be done with them.
 template <typename Request>
 absl::StatusOr<std::vector<Fingerprint>> NamedPrograms(const Request& request, absl::string_view what) {
   if (request.all() == (request.fingerprints_size() > 0)) {

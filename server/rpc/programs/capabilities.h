@@ -7,8 +7,8 @@
 
 namespace tensord::server {
 
-// Adds what the device runs: one entry an op that it runs at all, with the dtypes of the op's first operand (of its
-// result, where it takes none). Asks the backend, which has the last word on each program too.
+// Adds the ops that the device runs: one entry for each, with the dtypes of the op's first operand (of its result, if
+// it takes none). Asks the backend, which has the last word on each program too.
 void AddCapabilities(const std::string& device, const Backend& backend, const OpRegistry& registry,
                      v1::ServerInfo* info);
 

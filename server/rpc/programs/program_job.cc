@@ -20,7 +20,7 @@
 namespace tensord::server {
 namespace {
 
-// The server's and the request's, as a set: neither order nor repetition may make another program of it.
+// Returns the server's and the request's, as a set: neither order nor repetition may make another program of it.
 std::vector<std::string> PassesOf(const std::vector<std::string>& server,
                                   const google::protobuf::RepeatedPtrField<std::string>& request) {
   std::vector<std::string> passes = server;
@@ -35,14 +35,14 @@ CompileWatch WatchOf(const ServiceParts& parts) {
   return [metrics = parts.metrics](CompilePhase phase, absl::Duration time) { metrics->Compiled(phase, time); };
 }
 
-// Whether a client whose graph this is could get that program from this server today.
+// Tells whether the client of this graph could get that program from this server today.
 bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
   const std::vector<std::string>& disabled = stored.settings.disabled_passes;
   for (const std::string& pass : parts.disabled_passes) {
     if (std::find(disabled.begin(), disabled.end(), pass) == disabled.end()) return false;
   }
   if (stored.settings.enabled_passes != parts.enabled_passes) return false;
-  // What all shared, or the operator's, is not for tenants that are to be apart, and the other way round.
+  // A program shared by all, or the operator's, is not for tenants that are to be apart, and the other way round.
   if (stored.settings.tenant.empty() == parts.programs_by_tenant) return false;
   const absl::StatusOr<v1::Graph> wire = codec::EncodeGraph(stored.graph);
   const Order order = stored.settings.row_major ? Order::kRowMajor : Order::kColumnMajor;

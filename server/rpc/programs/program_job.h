@@ -15,27 +15,27 @@
 
 namespace tensord::server {
 
-// What is to be compiled, for which device.
+// A graph to compile, and its device.
 struct ProgramJob {
   Graph graph;
   CompileSettings settings;
   Backend* backend = nullptr;
 };
 
-// The job of a graph with the options that it came with, for that tenant alone where programs are a tenant's; empty:
-// for all. Refuses what the codec refuses, and devices that are not here; `still_wanted` as DecodeGraph has it.
+// Decodes the job of a graph with its options, for that tenant alone if programs are a tenant's; empty: for all.
+// Refuses as the codec does, and unknown devices; `still_wanted` as in DecodeGraph.
 absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::string& tenant, const v1::Graph& graph,
                                      const v1::CompileOptions& options,
                                      const std::function<absl::Status()>& still_wanted = nullptr);
 
-// QUARANTINED where the program is.
+// Fails with QUARANTINED if the program is.
 absl::Status CheckQuarantine(const ServiceParts& parts, const Fingerprint& fingerprint);
 
-// Compiles, and takes the job's graph. What succeeds goes to the disk some time, where there is a store.
+// Compiles, and takes the job's graph. A compiled program goes to the disk some time later, if there is a store.
 absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
                                               const Fingerprint& fingerprint);
 
-// The program of that fingerprint from the disk. QUARANTINED; PROGRAM_NOT_FOUND where it is not there, or where the
+// Restores the program of that fingerprint from the disk. QUARANTINED; PROGRAM_NOT_FOUND if it is not there, or if the
 // server's settings would not make it today. Takes the time of reading and compiling.
 absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint);
 

@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// What a client is told of a program. Names of inputs are those of the graph that was compiled first.
+// Encodes a program for the client. Names of inputs are those of the graph that was compiled first.
 v1::Program EncodeProgram(const CompiledProgram& program);
 
 }  // namespace tensord::server

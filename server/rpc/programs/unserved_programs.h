@@ -11,9 +11,9 @@
 
 namespace tensord::server {
 
-// Programs on disk that this server was found not to serve, for a while: reading one again to refuse it again costs as
-// much as its graph is large, and a client may name it as often as it likes. Of many at once the rest is not
-// remembered. Thread-safe.
+// Programs on disk that this server was found not to serve, remembered for a while: to read one again only to refuse it
+// again costs as much as its graph is large, and a client may name it any number of times. Beyond a bound programs are
+// not remembered. Thread-safe.
 class UnservedPrograms {
  public:
   static constexpr size_t kMost = 1024;

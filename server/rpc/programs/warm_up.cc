@@ -20,7 +20,7 @@ namespace tensord::server {
 
 namespace {
 
-// Whose turns these are: no caller's.
+// The tenant of these turns: no caller's.
 constexpr char kOwnTenant[] = "";
 
 absl::StatusOr<v1::Graph> ReadGraph(const std::string& path) {
@@ -32,7 +32,7 @@ absl::StatusOr<v1::Graph> ReadGraph(const std::string& path) {
   return wire::ParseGraph(contents.str(), format);
 }
 
-// Something that comes on another thread, and who waits for it. Shared by both; thread-safe.
+// A result that comes on another thread, and its waiter. Shared by both; thread-safe.
 template <typename Result>
 class Awaited {
  public:
@@ -41,7 +41,7 @@ class Awaited {
     result_ = std::move(result);
     changed_.SignalAll();
   }
-  // Nothing where the server is to stop, or the time is over, first.
+  // Returns nothing if the server is to stop, or the time is over, first.
   std::optional<Result> Wait(const CancelToken& stop, std::chrono::steady_clock::time_point until) {
     const CancelToken::Listener listener = stop.Listen([this] {
       MutexLock lock(&mutex_);
@@ -67,8 +67,8 @@ class Awaited {
 // For what has no other end.
 constexpr std::chrono::hours kLongest(24);
 
-// What the work makes of it, done on the pool, where it goes on; nothing where the server is to stop, or the time is
-// over, first.
+// Does the work on the pool, where it goes on after a return, and returns its result; nothing if the server is to stop,
+// or the time is over, first.
 template <typename Result, typename Work>
 std::optional<Result> OnPool(const ServiceParts& parts, const CancelToken& stop, const Work& work,
                              std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
@@ -125,7 +125,7 @@ int64_t RestorePrograms(const ServiceParts& parts, absl::Duration most_time, con
   int64_t count = 0;
   for (const Fingerprint& fingerprint : parts.store->List()) {
     if (std::chrono::steady_clock::now() >= until) break;
-    // Whether there was room for it. One that takes longer than there is time goes on, and is there then.
+    // True if there was room for it. A restore that takes longer than there is time goes on, and is there then.
     using HadRoom = absl::StatusOr<bool>;
     const std::optional<HadRoom> had_room = OnPool<HadRoom>(
         parts, stop,

@@ -12,14 +12,14 @@
 
 namespace tensord::server {
 
-// What a start does before the server is ready, so that the first calls need not wait for the compiler. Works on the
+// The work of a start before the server is ready, so that the first calls need not wait for the compiler. Works on the
 // compile pool, and waits for it, but no longer than until the server is to stop: then the pool may still be at it.
 
 // Brings programs back from the disk, the last used first, while there is time and room in memory. How many.
 int64_t RestorePrograms(const ServiceParts& parts, absl::Duration most_time, const CancelToken& stop);
 
 // Compiles the graph of a file, in a form that tensord.v1.Graph has in files, for the default device and for results in
-// that order. The status names the file. CANCELLED where the server is to stop first.
+// that order. The status names the file. CANCELLED if the server is to stop first.
 absl::Status WarmUpGraph(const ServiceParts& parts, const std::string& path, v1::MemoryOrder order,
                          const CancelToken& stop);
 

@@ -85,7 +85,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     delete this;
   }
 
-  // What `step` refuses ends the call; otherwise the next message is written.
+  // Ends the call with a refusal of `step`; otherwise writes the next message.
   template <typename Step>
   void Continue(Step&& step) {
     try {
@@ -140,7 +140,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (!turn.ok()) End(turn);
   }
 
-  // Whether all of the tensor, a long one, is copied before anything is sent.
+  // Tells whether all of a long tensor is copied before anything is sent.
   bool IsCopied() {
     if (!claim_.CheckReady().ok()) return false;
     const ResidentType type = claim_.TypeOf(0);
@@ -175,7 +175,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     return absl::OkStatus();
   }
 
-  // Until the end is sent too. What the client does not take may not keep the tensor's memory for ever.
+  // Lasts until the end is sent too. Chunks that the client does not take may not keep the tensor's memory for ever.
   void WatchProgress() {
     // The client's own is kept by gRPC.
     if (call_.HasDeadline()) return;

@@ -12,18 +12,18 @@
 
 namespace tensord::server {
 
-// What a request names and its tenant has. A name of another tenant's is refused as one that nobody has, and told to
-// the audit. `record` is the request's, which is not the call's in a stream of them.
+// The things that a request names and its tenant owns. A name of another tenant's thing is refused as one that nobody
+// has, and reported to the audit. `record` is the request's, which is not the call's in a stream of them.
 
-// As SessionStore's functions of these names.
+// Calls SessionStore's functions of these names.
 absl::StatusOr<SessionPtr> FindSession(const ServedCall& call, const RequestRecord& record, absl::string_view id);
 absl::StatusOr<SessionUse> UseSession(const ServedCall& call, const RequestRecord& record, absl::string_view id);
 absl::Status CloseSession(const ServedCall& call, const RequestRecord& record, absl::string_view id);
 
-// Where a region was not found: whether it is another tenant's.
+// Reports a region that was not found, if it belongs to another tenant.
 void TellOfRegion(const ServedCall& call, const RequestRecord& record, const absl::Status& status,
                   const std::string& region);
-// Likewise, of those that a request names.
+// Reports likewise for the regions that a request names.
 void TellOfRegions(const ServedCall& call, const RequestRecord& record, const absl::Status& status,
                    const v1::ExecuteRequest& request);
 

@@ -156,7 +156,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     owed_ -= size;
   }
 
-  // What the client does not send may not keep the upload's memory for ever.
+  // Chunks that the client does not send may not keep the upload's memory for ever.
   void WatchProgress() {
     // The client's own is kept by gRPC.
     if (context_->deadline() != std::chrono::system_clock::time_point::max()) return;
@@ -236,14 +236,14 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
                                                              " bytes, and the tensor has ", num_bytes));
   }
 
-  // Whatever an earlier call left is written over.
+  // Writes over the bytes of an earlier call.
   absl::Status TakeShared(const SharedPart& part) {
     upload_.Rewind(0);
     {
       const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, part.size_bytes);
       SpreadCopy({part.bytes, static_cast<size_t>(part.size_bytes)}, upload_.bytes(), call_.parts().parallel_for);
     }
-    // Only now: what is checked is what stays.
+    // Only now: the checked bytes are those that stay.
     RETURN_IF_ERROR(CheckData(upload_.bytes(), part.size_bytes));
     upload_.Advance(part.size_bytes);
     has_data_ = true;

@@ -13,8 +13,8 @@
 
 namespace tensord::server {
 
-// The messages of one call that were read and not yet worked on, so that one thread reads while another works. Whoever
-// has read a message and finds nobody at work works until nothing is left. Thread-safe.
+// The messages of one call that were read and not yet worked on, so that one thread reads while another works. A reader
+// that finds nobody at work works until nothing is left. Thread-safe.
 //
 //   OnReadDone(ok): if (ahead.Push(ok)) StartRead(ahead.next());
 //                   for (step = ahead.Begin(&message); …; step = ahead.Continue(&message)) {
@@ -33,10 +33,10 @@ class ReadAhead {
     absl::Status refused;  // of a message: as Push was told
   };
 
-  // Where the next message is read to, by one read at a time.
+  // Returns the place of the next message, for one read at a time.
   grpc::ByteBuffer* next() { return &next_; }
-  // The read is over; false: no message comes any more. `refused`: there is no room for the message; whoever works on
-  // it waits for some, or ends the call. Whether the caller reads the next one.
+  // Ends the read; false: no message comes any more. `refused`: there is no room for the message; its worker waits for
+  // some, or ends the call. True if the caller reads the next one.
   bool Push(bool ok, absl::Status refused = absl::OkStatus()) {
     MutexLock lock(&mutex_);
     reads_ = ok && refused.ok() && waiting_.size() + 1 < kMost;

@@ -14,7 +14,7 @@ struct ReorderedTensor {
   MemoryCharge charge;
 };
 
-// LIMIT_EXCEEDED, naming sessions.tenant_bytes or sessions.device_bytes; OUT_OF_MEMORY.
+// Fails with LIMIT_EXCEEDED, naming sessions.tenant_bytes or sessions.device_bytes; OUT_OF_MEMORY.
 absl::StatusOr<ReorderedTensor> InOtherOrder(const ResidentTensor& tensor, const Session& session,
                                              HostBufferPool* pool);
 

@@ -17,8 +17,7 @@ namespace tensord::server {
 // Most bytes of data in one message of PutTensor or GetTensor.
 inline constexpr int64_t kMaxChunkBytes = int64_t{1} << 20;
 
-// One message of a tensor's upload as it came in: a header, or a chunk whose data is read where it lies.
-// Thread-compatible.
+// One message of a tensor's upload as it came in: a header, or a chunk whose data is read in place. Thread-compatible.
 class TensorPart {
  public:
   TensorPart() = default;
@@ -29,7 +28,7 @@ class TensorPart {
   // for a message without a part; UNSUPPORTED_REQUEST for a field that this build does not know.
   absl::Status Read(grpc::ByteBuffer* bytes);
 
-  // Null for a chunk.
+  // Returns null for a chunk.
   const v1::PutTensorRequest::Header* header() const { return message_.has_header() ? &message_.header() : nullptr; }
   int64_t offset() const { return offset_; }
   int64_t size() const { return size_; }
@@ -47,8 +46,8 @@ class TensorPart {
   std::vector<absl::string_view> pieces_;
 };
 
-// A message of a tensor's download: the bytes that protobuf makes of a chunk, whose data is a slice over `data` itself.
-// The buffer keeps `owner` alive.
+// Encodes a message of a tensor's download: the bytes that protobuf makes of a chunk, with a slice over `data` itself
+// as its data. The buffer keeps `owner` alive.
 grpc::ByteBuffer EncodeChunk(int64_t offset, absl::string_view data, const std::shared_ptr<const void>& owner);
 
 }  // namespace tensord::server

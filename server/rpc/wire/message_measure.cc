@@ -31,7 +31,7 @@ constexpr int64_t kUnknownBytes = 64;
 
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLength = 2, kGroup = 3, kEndGroup = 4, kFixed32 = 5 };
 
-// One message, which may be of many. Every step answers false where the walk is over: refused, or at bytes that
+// One message, which may be of many. Every step answers false if the walk is over: refused, or at bytes that
 // protobuf does not read.
 class Walk {
  public:
@@ -45,18 +45,18 @@ class Walk {
   }
 
  private:
-  // Of the message that is being read.
+  // The counts of the message that is being read.
   struct Frame {
     uint64_t seen = 0;
     int64_t counts[MessagePlan::kMostSlots] = {};
   };
-  // What an Any holds, once it was passed.
+  // The content of an Any, once it was passed.
   struct Held {
     std::string url;
     SliceReader value;
     int64_t size = -1;
   };
-  // Where the graph that is being read began.
+  // The begin of the graph that is being read.
   struct GraphBegin {
     int64_t position = 0;
     int64_t data_bytes = 0;
@@ -92,7 +92,7 @@ class Walk {
     return !graph_.has_value() || CheckGraph();
   }
 
-  // What it holds is read when the graph is decoded.
+  // Reads an Any: its content is read when the graph is decoded.
   bool InsideAny(const MessagePlan& plan, int64_t size, int depth) {
     const int64_t end = reader_.position() + size;
     Frame frame;
@@ -115,7 +115,7 @@ class Walk {
     held->size = length;
   }
 
-  // Null where this build has none of that name.
+  // Returns null if this build has no type of that name.
   const MessagePlan* TypeOf(const std::string& url) {
     const auto [type, is_new] = types_.try_emplace(url, nullptr);
     if (!is_new) return type->second;
@@ -125,7 +125,7 @@ class Walk {
     return type->second;
   }
 
-  // As protobuf reads it: packed or not, but not as another type.
+  // Matches as protobuf reads: packed or not, but not as another type.
   static bool Matches(const FieldPlan& field, uint32_t type) {
     switch (field.kind) {
       case Kind::kVarint:
@@ -230,7 +230,7 @@ class Walk {
                           absl::StrCat("the field ", field.field->full_name(), " is there more than once")));
   }
 
-  // As far as it was read.
+  // Checks the graph as far as it was read.
   bool CheckGraph() {
     const int64_t data = data_bytes_ - graph_->data_bytes;
     const int64_t rest = reader_.position() - graph_->position - data;
@@ -251,7 +251,7 @@ class Walk {
     return text;
   }
 
-  // Those of a packed list, which stays to be read.
+  // Counts the varints of a packed list, which stays to be read.
   int64_t CountVarints(int64_t length) const {
     SliceReader content = reader_;
     std::vector<absl::string_view> pieces;
@@ -281,7 +281,7 @@ class Walk {
   absl::Status refused_;
 };
 
-// By row; null where the row's is none.
+// Returns limits by row; null if the row's limit is none of a graph.
 std::vector<codec::GraphLimit> GraphLimitsOfRows() {
   std::vector<codec::GraphLimit> limits;
   for (const FieldLimit& row : AllFieldLimits()) {

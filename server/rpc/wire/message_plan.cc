@@ -24,7 +24,7 @@ constexpr FieldLimit kFieldLimits[] = {
 #undef TENSORD_FIELD_LIMIT
 };
 
-// Of whatever is allocated by itself, and of its place in a list.
+// The cost of an allocation, and of a place in a list.
 constexpr int64_t kAllocation = 16, kPlace = 8;
 
 int RowOf(const FieldDescriptor& field) {

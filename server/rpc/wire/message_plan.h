@@ -11,7 +11,7 @@
 
 namespace tensord::server {
 
-// Over which messages the elements of a list are counted.
+// The messages over which the elements of a list are counted.
 enum class CountScope : uint8_t { kRequest, kMessage };
 
 // A row of field_limits.def.
@@ -24,12 +24,13 @@ struct FieldLimit {
 };
 absl::Span<const FieldLimit> AllFieldLimits();
 
-// Of each list of messages or strings in one request that no row is for; GetServerInfo calls it message_items.
+// The most items of each list of messages or strings in one request that has no row; GetServerInfo calls it
+// message_items.
 inline constexpr int64_t kMostItems = 65'536;
 
 struct MessagePlan;
 
-// What one field of a message becomes when protobuf reads it.
+// Protobuf's object for one field of a message.
 struct FieldPlan {
   enum class Kind : uint8_t { kUnknown, kVarint, kFixed32, kFixed64, kText, kData, kMessage };
 
@@ -44,7 +45,7 @@ struct FieldPlan {
   bool may_repeat = true;  // where it occurs once: pieces of a message are joined, but not where an Any is inside
 };
 
-// What protobuf makes of the fields of a message type, by number. Lives as long as the process; constant.
+// Protobuf's objects for the fields of a message type, by number. Lives as long as the process; constant.
 struct MessagePlan {
   static constexpr size_t kMostSlots = 4;
 
@@ -61,7 +62,7 @@ struct MessagePlan {
   }
 };
 
-// Of a type of the process's own. Thread-safe.
+// Returns the plan of a type of the process's own. Thread-safe.
 const MessagePlan& PlanOf(const google::protobuf::Descriptor& type);
 
 }  // namespace tensord::server

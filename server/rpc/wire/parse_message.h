@@ -11,7 +11,7 @@
 
 namespace tensord::server {
 
-// A message that came in, whose bytes are then freed. MALFORMED_MESSAGE; UNSUPPORTED_REQUEST for a field that this
+// Parses a message that came in, and frees its bytes. MALFORMED_MESSAGE; UNSUPPORTED_REQUEST for a field that this
 // build does not know, of the message itself.
 absl::Status ParseMessage(grpc::ByteBuffer* bytes, google::protobuf::Message* message);
 // The same from a stream, of what came as `num_bytes` bytes.

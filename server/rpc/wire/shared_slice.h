@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// A slice over bytes that stay where they are; it keeps `owner` alive.
+// Returns a slice over bytes in place; it keeps `owner` alive.
 grpc::Slice SharedSlice(absl::string_view bytes, const std::shared_ptr<const void>& owner);
 
 }  // namespace tensord::server

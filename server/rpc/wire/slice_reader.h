@@ -14,8 +14,8 @@ namespace tensord::server {
 
 // Reads protobuf's wire format from the slices of a message without joining them: 64 MiB arrive in more than a
 // thousand. A copy of a reader remembers a place. The slices outlive it and the pieces that it hands out.
-// Thread-compatible. Every read answers false at the end of the bytes, or where they are not what is asked for; the
-// reader is then of no more use.
+// Thread-compatible. Every read returns false at the end of the bytes, or for bytes of another form; the reader is then
+// of no more use.
 class SliceReader {
  public:
   explicit SliceReader(absl::Span<const grpc::Slice> slices);
@@ -24,23 +24,23 @@ class SliceReader {
   int64_t remaining() const { return size_ - position_; }
 
   bool ReadByte(uint8_t* byte);
-  // One that is written as encoders write it, without bytes that could be left out.
+  // Reads a varint as encoders write it, without bytes that could be left out.
   bool ReadVarint(uint64_t* value);
-  // A length that fits into what remains.
+  // Reads a length that fits into the remaining bytes.
   bool ReadLength(int64_t* length);
   // Little-endian.
   bool ReadFixed32(uint32_t* value);
   // Any varint, of up to ten bytes; what is beyond 64 bits is left out.
   bool ReadAnyVarint(uint64_t* value);
   bool SkipVarint();
-  // As ReadLength, however it is written.
+  // Reads a length as ReadLength does, however it is written.
   bool ReadAnyLength(int64_t* length);
   bool Skip(int64_t count);
   // The next bytes as they lie there. Appends no empty pieces.
   bool ReadPieces(int64_t count, std::vector<absl::string_view>* pieces);
 
  private:
-  // What is left of the current slice; not empty while anything remains.
+  // Returns the rest of the current slice; not empty while anything remains.
   absl::string_view Rest() const;
   void Advance(size_t count);
 

@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// A copy that is worth several threads, and what each takes at a time.
+// The size from which a copy is worth several threads, and the part that each takes at a time.
 inline constexpr int64_t kSpreadFrom = int64_t{8} << 20;
 inline constexpr size_t kShareBytes = size_t{1} << 20;
 

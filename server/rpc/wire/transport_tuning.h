@@ -5,8 +5,8 @@
 
 namespace tensord::server {
 
-// Sets a server up for messages of many megabytes, and for clients that vanish: HTTP/2 frames of 1 MiB and as much
-// looked ahead, where gRPC's own are made for small messages; and pings on quiet connections, so that the calls of a
+// Sets a server up for messages of many megabytes, and for clients that vanish. HTTP/2 frames have 1 MiB, and as much
+// is looked ahead; gRPC's own values are made for small messages. Quiet connections get pings, so that the calls of a
 // client whose machine is gone end within minutes.
 void TuneTransport(grpc::ServerBuilder* builder);
 

@@ -8,9 +8,9 @@
 
 namespace tensord::server {
 
-// Protobuf's wire format by hand, for what the generated classes cannot write: payloads that are not copied, and
-// messages whose classes Debian's gRPC does not ship. As proto3 does, what has its default value is left out by the
-// caller.
+// Protobuf's wire format by hand, for bytes that the generated classes cannot write: payloads that are not copied, and
+// messages whose classes Debian's gRPC does not ship. As in proto3, the caller leaves out fields with their default
+// value.
 
 constexpr int64_t VarintSize(uint64_t value) {
   int64_t bytes = 1;
@@ -18,7 +18,7 @@ constexpr int64_t VarintSize(uint64_t value) {
   return bytes;
 }
 
-// Of fields numbered up to 15, whose tag is one byte.
+// Returns the size of a field numbered up to 15, whose tag is one byte.
 constexpr int64_t LengthFieldSize(int64_t length) { return 1 + VarintSize(static_cast<uint64_t>(length)) + length; }
 
 // The tags of those.
