@@ -13,13 +13,13 @@ enum class ArrivalKind {
   kPoisson,  // independent of each other, as those of many users are
 };
 
-// When the calls of an open loop are to be sent, whatever became of the ones before. Thread-compatible.
+// The times at which the calls of an open loop are to be sent, whatever became of earlier ones. Thread-compatible.
 class Arrivals {
  public:
   // `rate` is calls a second, above 0.
   Arrivals(ArrivalKind kind, double rate, uint64_t seed) : kind_(kind), rate_(rate), random_(seed) {}
 
-  // The next one, since the loop began; never before the one before it.
+  // Returns the next one, since the loop began; never before the one before it.
   absl::Duration Next();
 
  private:

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 // CutOff at any time.
 class Call {
  public:
-  // What we do to a call before it is answered.
+  // The load's interference with a call before it is answered.
   enum class Fate { kNone, kCancel, kDisconnect };
 
   struct Draft {
@@ -65,10 +65,10 @@ class Call {
   void MeetFate(uint64_t number);
   // Cancels whatever is under way, because the run is over.
   void CutOff();
-  // What became of the call that the queue handed out just now.
+  // Returns the outcome of the call that the queue handed out just now.
   Outcome Finish();
-  // What became of one that the queue has not handed out, and that nobody waits for any more: unfinished. None where
-  // there is none. The call and its queue are to be kept for ever.
+  // Returns the outcome of a call that the queue has not handed out and that nobody waits for any more: unfinished.
+  // None if there is none. The call and its queue are to be kept for ever.
   std::optional<Outcome> GiveUp();
 
  private:

@@ -16,7 +16,7 @@ constexpr absl::Duration kDialTimeout = absl::Seconds(5);
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments = client::TunedChannelArguments();
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // What is measured is each call, so none is sent twice.
+  // Each call is measured, so none is sent twice.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   return arguments;
 }

@@ -10,7 +10,7 @@
 
 namespace tensord::load {
 
-// A channel with a connection of its own, which it shares with no other one. It connects when it is first used.
+// Returns a channel with a connection of its own, which it shares with no other one. It connects when it is first used.
 std::shared_ptr<grpc::Channel> MakeChannel(const client::ConnectOptions& options);
 
 // A channel over a socket that is connected already, and that can be cut.
@@ -19,7 +19,7 @@ struct CuttableChannel {
   Socket socket;
 };
 
-// Plain text only. UNAVAILABLE where nobody listens, or no descriptor is left.
+// Plain text only. UNAVAILABLE if nobody listens, or no descriptor is left.
 absl::StatusOr<CuttableChannel> MakeCuttableChannel(const client::ConnectOptions& options);
 
 }  // namespace tensord::load

@@ -20,7 +20,7 @@ class Socket {
   int descriptor() const { return descriptor_; }
   // Both directions end at once, for every copy of the descriptor.
   void Cut();
-  // The same socket under another descriptor, which the caller closes; -1 where there is none left.
+  // The same socket under another descriptor, which the caller closes; -1 if there is none left.
   int Duplicate() const;
 
  private:
@@ -28,7 +28,7 @@ class Socket {
 };
 
 // Connects to "unix:/path" or "host:port", as gRPC spells them ("unix:///path" and "dns:///host:port" too). Reading and
-// writing fail after `timeout` as well. INVALID_ARGUMENT where the address is none, UNAVAILABLE where nobody listens.
+// writing fail after `timeout` as well. INVALID_ARGUMENT if it is no address, UNAVAILABLE if nobody listens.
 absl::StatusOr<Socket> Dial(absl::string_view target, absl::Duration timeout);
 
 }  // namespace tensord::load

@@ -22,7 +22,7 @@ size_t BucketOf(int64_t value) {
   return (static_cast<size_t>(shift) << kSplitBits) + static_cast<size_t>(value >> shift);
 }
 
-// The middle of a bucket.
+// Returns the middle of a bucket.
 int64_t ValueOf(size_t bucket) {
   const size_t shift = bucket < (size_t{2} << kSplitBits) ? 0 : (bucket >> kSplitBits) - 1;
   const int64_t first = static_cast<int64_t>(bucket - (shift << kSplitBits)) << shift;

@@ -16,7 +16,7 @@
 
 namespace tensord::load {
 
-// A workload whose program the server has, and the message that each of its calls sends. Copies share the bytes.
+// A workload whose program the server has, and the message of each of its calls. Copies share the bytes.
 struct PreparedWorkload {
   std::string name;
   double weight = 1;
@@ -28,7 +28,7 @@ struct PreparedWorkload {
 absl::StatusOr<PreparedWorkload> Prepare(client::Client& client, const Workload& workload, double weight,
                                          const client::ExecuteOptions& options);
 
-// One run: who calls what, and for how long.
+// One run: its callers, its calls, and its time.
 struct LoadPlan {
   client::ConnectOptions connection;  // its deadline and timeout are not used
   std::vector<PreparedWorkload> workloads;
@@ -42,13 +42,13 @@ struct LoadPlan {
   std::optional<double> rate;
   ArrivalKind arrivals = ArrivalKind::kPoisson;
   int most_outstanding = 10'000;
-  // What is sent before `warmup` has passed is not counted.
+  // Calls sent before `warmup` has passed are not counted.
   absl::Duration warmup;
   absl::Duration duration = absl::Seconds(10);
   std::optional<absl::Duration> deadline;  // of each call
-  // Shares of the calls that are cancelled, and of those that have a connection of their own which is cut, at a time
-  // between 0 and twice the mean latency. Such a connection is made by the thread that sends, which in an open loop is
-  // the one that keeps time: a server that is slow to accept makes the next calls late, which their latency shows.
+  // Shares of the calls that are cancelled, and of those with a connection of their own that is cut, at a time between
+  // 0 and twice the mean latency. The sending thread makes such a connection, in an open loop the one that keeps time:
+  // a server that is slow to accept makes the next calls late, which their latency shows.
   double cancelled_share = 0;
   double disconnected_share = 0;
   uint64_t seed = 1;

@@ -21,14 +21,14 @@ struct CallFailures {
   LatencyHistogram answered;
 };
 
-// What became of the calls of one workload; or of all, where several are merged. A value type.
+// The outcomes of the calls of one workload, or of several merged. A value type.
 struct WorkloadResult {
   // A code and the server's reason; empty: the call never reached a server, or it named none.
   using Failure = std::tuple<absl::StatusCode, std::string>;
 
   std::string name;
   int64_t ok = 0;
-  // Of the calls that succeeded: since they were due, and the parts of that: until they were sent, in the server's
+  // Latency of the calls that succeeded, since they were due, and its parts: until they were sent, in the server's
   // queue, compiling, running, and the rest, which is the network and the programs on both sides of it.
   LatencyHistogram latency;
   LatencyHistogram unsent;
@@ -45,7 +45,8 @@ struct WorkloadResult {
   int64_t unfinished = 0;
 
   void CountOk(absl::Duration latency, absl::Duration unsent, const ServerTimes& server);
-  // Past a number of different failures the others are counted together, so that no server can fill our memory.
+  // Counts a failure. Past a number of different failures the others are counted together, so that no server can fill
+  // our memory.
   void CountFailure(absl::StatusCode code, absl::string_view reason, absl::Duration answered);
   void Merge(const WorkloadResult& other);
 
@@ -55,7 +56,7 @@ struct WorkloadResult {
   LatencyHistogram refusals() const;
 };
 
-// Whether a failure is a refusal in that sense.
+// Tells whether a failure is a refusal in that sense.
 bool IsRefusal(absl::StatusCode code, absl::string_view reason);
 
 struct LoadResult {

@@ -37,7 +37,7 @@ constexpr std::chrono::seconds kLateness(1);
 // Between looks at whether the run is interrupted, and between calls to a server that is gone.
 constexpr std::chrono::milliseconds kLook(50);
 constexpr std::chrono::milliseconds kUnreachablePause(10);
-// How much is sent at once where more is due than we can send, so that fates and interruptions are not late.
+// The most calls sent at once if more are due than we can send, so that fates and interruptions are not late.
 constexpr int kSliceCalls = 64;
 constexpr std::chrono::milliseconds kSlice(1);
 // The mean latency follows that of the last calls.
@@ -61,7 +61,7 @@ class ExactSleep {
   const int former_;
 };
 
-// Waits for the answers of its calls, and counts them. What it counts is read when its thread has ended.
+// Waits for the answers of its calls, and counts them. Its counts are read when its thread has ended.
 struct Worker {
   grpc::CompletionQueue queue;
   grpc::Alarm given_up;  // nothing else is waited for
@@ -206,7 +206,7 @@ void LoadRun::KeepTime() {
     }
     Clock::time_point until = is_behind ? now : std::min(ends_, now + kLook);
     if (!is_measuring) until = std::min(until, measured_from_);
-    // A call that is due while none is idle waits for one, which wakes us.
+    // If no call is idle, a due call waits for one, which wakes us.
     if (plan_.rate.has_value() && next_due_ > now) until = std::min(until, next_due_);
     for (const TimerQueue::Entry& entry : timers_.WaitUntil(until)) Fire(entry);
   }

@@ -9,22 +9,22 @@
 
 namespace tensord::load {
 
-// How a server does when more is asked of it than it can do.
+// The performance of a server that gets more calls than it can serve.
 struct OverloadResult {
-  // The closed loop that had the best goodput, and that.
+  // The closed loop with the best goodput, and that goodput.
   int peak_concurrency = 0;
   double peak_goodput = 0;
   double offered = 0;  // calls a second
   LoadResult overload;
 
-  // Of the peak; 1 where overload costs nothing.
+  // Returns the share of the peak; 1 if overload costs nothing.
   double goodput_ratio() const { return peak_goodput > 0 ? overload.goodput() / peak_goodput : 0; }
 };
 
 // Finds the goodput of a closed loop, with 1, 2, 4, … calls under way until it grows no more, or with those of
-// `concurrencies` where there are any. Then offers `factor` times that in an open loop. Warm-up and duration of the
-// plan are those of the open loop; a closed one takes a quarter, and at least a second where the plan does.
-// FAILED_PRECONDITION where no call succeeds.
+// `concurrencies` if there are any. Then offers `factor` times that in an open loop. Warm-up and duration of the plan
+// are those of the open loop; a closed one takes a quarter, and at least a second if the plan does. FAILED_PRECONDITION
+// if no call succeeds.
 absl::StatusOr<OverloadResult> RunOverload(LoadPlan plan, double factor, const std::vector<int>& concurrencies);
 
 }  // namespace tensord::load

@@ -8,7 +8,7 @@
 namespace tensord::load {
 
 // Elements in [-1, 1), both parts of complex ones; integers in [0, 8), which may serve as indices; BOOL either.
-// INVALID_ARGUMENT where the shape is none, or its bytes do not fit into memory's numbers.
+// INVALID_ARGUMENT if the shape is none, or its bytes do not fit into memory's numbers.
 absl::StatusOr<client::HostTensor> RandomTensor(client::DType dtype, const client::Shape& shape, SplitMix* random);
 
 }  // namespace tensord::load

@@ -8,14 +8,15 @@
 
 namespace tensord::load {
 
-// Where the server says that the time of a call went.
+// The server's account of a call's time.
 struct ServerTimes {
   absl::Duration queue;
   absl::Duration compile;
   absl::Duration run;
 };
 
-// The stats of an ExecuteResponse. Its results are passed over, not copied. None where the bytes are no such message.
+// Returns the stats of an ExecuteResponse. Its results are passed over, not copied. None if the bytes are no such
+// message.
 std::optional<ServerTimes> ReadServerTimes(const grpc::ByteBuffer& response);
 
 }  // namespace tensord::load

@@ -17,7 +17,7 @@ class SplitMix {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  // In [0, 1).
+  // Returns a number in [0, 1).
   double Fraction() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
 
  private:

@@ -13,7 +13,7 @@ namespace tensord::load {
 
 class Call;
 
-// What is to be done to which call at what time. Thread-safe; one thread waits.
+// Actions on calls, by time. Thread-safe; one thread waits.
 class TimerQueue {
  public:
   using Clock = std::chrono::steady_clock;

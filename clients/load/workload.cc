@@ -46,7 +46,7 @@ const BuiltIn* Find(absl::string_view name) {
   return found == kBuiltIns.end() ? nullptr : found;
 }
 
-// What a workload is made with.
+// The inputs to making a workload.
 struct Maker {
   DType dtype;
   int64_t size;

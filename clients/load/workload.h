@@ -28,24 +28,25 @@ struct WorkloadSpec {
   double weight = 1;            // calls in proportion to it
 };
 
-// A list with commas in between. Sizes may end in k, M, G (decimal) or Ki, Mi, Gi (binary), and in B. INVALID_ARGUMENT
-// names the entry that cannot be read.
+// Returns a list with commas in between. Sizes may end in k, M, G (decimal) or Ki, Mi, Gi (binary), and in B.
+// INVALID_ARGUMENT names the entry that cannot be read.
 absl::StatusOr<std::vector<WorkloadSpec>> ParseWorkloadSpecs(absl::string_view text);
-// "64", "64Ki", "1MiB". INVALID_ARGUMENT where it is no whole number above 0.
+// "64", "64Ki", "1MiB". INVALID_ARGUMENT if it is no whole number above 0.
 absl::StatusOr<int64_t> ParseSize(absl::string_view text);
 
 // "tiny", "busy", "matmul", "upload" and "download".
 bool IsBuiltIn(absl::string_view name);
-// Whether a size changes it: all but "tiny".
+// Tells whether a size changes it: all but "tiny".
 bool HasSize(absl::string_view name);
 
-// tiny: the sum of two vectors of 16. busy:N: N products of 64 x 64 that each wait for the one before, so that one core
-// works. matmul:N: a product of two N x N. upload:N: N bytes there, one element back; download:N: the other way.
-// Without a size each has one of its own. INVALID_ARGUMENT where the workload does not take the dtype or the size.
+// Makes a workload. tiny: the sum of two vectors of 16. busy:N: N products of 64 x 64 that each wait for the one
+// before, so that one core works. matmul:N: a product of two N x N. upload:N: N bytes there, one element back;
+// download:N: the other way. Each has a default size. INVALID_ARGUMENT if the workload does not take the dtype or the
+// size.
 absl::StatusOr<Workload> BuiltInWorkload(absl::string_view name, std::optional<int64_t> size, client::DType dtype);
 
-// A graph on given values, by the names of its inputs, and on random ones for the others, where `symbols` has the sizes
-// that are symbols. INVALID_ARGUMENT names the input whose sizes are not known.
+// Makes a workload of a graph on given values, by the names of its inputs, and on random values for the others;
+// `symbols` has the sizes of symbols. INVALID_ARGUMENT names an input of unknown size.
 absl::StatusOr<Workload> GraphWorkload(absl::string_view name, const v1::Graph& graph,
                                        const std::map<std::string, client::HostTensor>& values,
                                        const std::map<std::string, int64_t>& symbols);

@@ -230,8 +230,8 @@ absl::StatusOr<BenchFlagValues> ParseBenchFlags(const Arguments& arguments) {
   absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments, kWorkDeadline);
   if (!connection.ok()) return connection.status();
   values.plan.connection = *std::move(connection);
-  // --deadline is that of the calls that are measured, which have none without it: the run ends them. It is not that of
-  // the calls that make ready.
+  // --deadline is that of the measured calls, which have none without it: the run ends them. It does not apply to the
+  // calls that prepare the run.
   if (arguments.Has("deadline")) values.plan.deadline = values.plan.connection.deadline;
   values.plan.connection.deadline = kWorkDeadline;
   values.plan.connection.connect_timeout = client::ConnectOptions().connect_timeout;

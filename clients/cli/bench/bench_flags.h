@@ -17,7 +17,7 @@
 
 namespace tensord::cli {
 
-// What `bench` must keep to, so that it may stand in a script.
+// The gates that `bench` must keep to, so that it may stand in a script.
 struct BenchGates {
   std::optional<absl::Duration> largest_p99;
   std::optional<absl::Duration> largest_refusal_p99;
@@ -41,7 +41,7 @@ struct BenchFlagValues {
 
 std::vector<FlagSpec> BenchFlags();
 
-// INVALID_ARGUMENT names the flag whose value cannot be read, or that does not go with another one.
+// Parses the flags. INVALID_ARGUMENT names the flag whose value cannot be read, or that does not go with another one.
 absl::StatusOr<BenchFlagValues> ParseBenchFlags(const Arguments& arguments);
 
 }  // namespace tensord::cli

@@ -93,7 +93,7 @@ void SetWorkload(const WorkloadResult& result, Fields& fields) {
   }
 }
 
-// What is asked of every run, under the names that other load generators have for it.
+// Sets the figures of every run, under the names that other load generators have for them.
 void SetSummary(const BenchRun& run, Fields& fields) {
   const load::LoadResult& result = run.result;
   const WorkloadResult total = result.Total();

@@ -30,7 +30,7 @@ struct BenchRun {
   load::LoadResult result;
 };
 
-// What the run was: "tiny f32, closed loop of 16 on 1 connection".
+// Returns the description of the run: "tiny f32, closed loop of 16 on 1 connection".
 std::string RunTitle(const BenchRun& run);
 // Lines for people.
 std::string RunText(const BenchRun& run);
@@ -39,7 +39,7 @@ google::protobuf::Struct RunJson(const BenchRun& run);
 // Adds one to a report's `runs`. The report itself has the summary of the last, and the highest peak of all.
 void AddRunJson(const google::protobuf::Struct& run, google::protobuf::Struct* json);
 
-// Why the run is not what was asked for: no call succeeded, or a gate is missed; a line each.
+// Returns the reasons why the run fell short: no call succeeded, or a gate is missed; a line each.
 std::vector<std::string> MissedGates(const BenchRun& run, const BenchGates& gates);
 
 }  // namespace tensord::cli

@@ -12,7 +12,7 @@
 
 namespace tensord::cli {
 
-// What the files on the command line of `bench` hold.
+// The contents of the files on the command line of `bench`.
 struct BenchFiles {
   std::map<std::string, v1::Graph> graphs;  // by path
   std::map<std::string, client::HostTensor> tensors;
@@ -20,13 +20,13 @@ struct BenchFiles {
 
 absl::StatusOr<BenchFiles> ReadBenchFiles(const BenchFlagValues& values);
 
-// INVALID_ARGUMENT where --input or --symbol has a name that is in no graph.
+// Checks names. INVALID_ARGUMENT if --input or --symbol has a name that is in no graph.
 absl::Status CheckBenchNames(const BenchFlagValues& values, const BenchFiles& files);
 
-// What is called by turns in one run; as many as `values.workloads`, whose weights they have.
+// The workloads called by turns in one run; as many as `values.workloads`, with their weights.
 using BenchMix = std::vector<load::Workload>;
 
-// One mix for each size and dtype.
+// Returns one mix for each size and dtype.
 absl::StatusOr<std::vector<BenchMix>> MakeBenchMixes(const BenchFlagValues& values, const BenchFiles& files);
 
 }  // namespace tensord::cli

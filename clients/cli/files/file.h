@@ -23,7 +23,7 @@ class InputFile {
   const std::string& name() const { return name_; }
   // Bytes that a regular file has; -1 of others, which may never end.
   int64_t size() const { return size_; }
-  // Appends the next bytes, `most` of them unless the file ends before. RESOURCE_EXHAUSTED where memory runs out.
+  // Appends the next bytes, `most` of them unless the file ends before. RESOURCE_EXHAUSTED if memory runs out.
   absl::Status Append(size_t most, std::string* to);
 
  private:
@@ -35,10 +35,10 @@ class InputFile {
   int64_t size_;
 };
 
-// What protobuf bounds messages by.
+// Protobuf's bound of messages.
 inline constexpr size_t kMostFileBytes = size_t{1} << 31;
 
-// A whole file; "-" is standard input. The status names the file and what the system says. RESOURCE_EXHAUSTED where it
+// A whole file; "-" is standard input. The status names the file and what the system says. RESOURCE_EXHAUSTED if it
 // has more than kMostFileBytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 // Replaces a file whole: nobody sees half of it, and a failure leaves an old one as it was. "-" is standard output;

@@ -13,7 +13,7 @@ using wire::GraphFormat;
 using wire::GraphFormatOf;
 using wire::ParseGraph;
 
-// The graph of a file; errors name the file.
+// Returns the graph of a file; errors name the file.
 absl::StatusOr<v1::Graph> ReadGraph(const std::string& path);
 
 }  // namespace tensord::cli

@@ -11,13 +11,13 @@
 
 namespace tensord::cli {
 
-// A file's contents as a tensor: format versions 1 to 3, either order, little-endian |b1, <i4, <i8, <f2, <f4, <f8, <c8
-// and <c16. "<V2" is read as BF16, for which NumPy has no name; so is what `ml_dtypes` writes. INVALID_ARGUMENT says
-// what is wrong with any other bytes. The payload is not copied.
+// Returns a file's contents as a tensor: format versions 1 to 3, either order, little-endian |b1, <i4, <i8, <f2, <f4,
+// <f8, <c8 and <c16. "<V2" is read as BF16, for which NumPy has no name; so is what `ml_dtypes` writes.
+// INVALID_ARGUMENT says what is wrong with any other bytes. The payload is not copied.
 absl::StatusOr<client::HostTensor> ParseNpy(std::string contents);
 
-// The tensor as a file of version 1 (2 where the header is long), in the tensor's own order. BF16 becomes "<V2": read
-// it in NumPy with .view(ml_dtypes.bfloat16).
+// Returns the tensor as a file of version 1 (2 where the header is long), in the tensor's own order. BF16 becomes
+// "<V2": read it in NumPy with .view(ml_dtypes.bfloat16).
 std::string FormatNpy(const client::HostTensor& tensor);
 
 // The same from and to the file system; NOT_FOUND, PERMISSION_DENIED and the like name the file.

@@ -10,7 +10,7 @@
 
 namespace tensord::cli {
 
-// What stands before the payload of a .npy file: a magic number, and a Python dictionary of three entries.
+// The head of a .npy file before the payload: a magic number, and a Python dictionary of three entries.
 struct NpyHeader {
   std::string descriptor;  // for example "<f4"
   bool is_fortran_order = false;
@@ -21,13 +21,13 @@ struct NpyHeader {
 // Bytes that tell how long the header is, in every version.
 inline constexpr size_t kNpyPrefixBytes = 12;
 
-// The bytes before the payload, by the file's first kNpyPrefixBytes or, where it is shorter, all of it.
-// INVALID_ARGUMENT where it is no .npy file of version 1 to 3, or its header has more than kMostNpyHeaderBytes.
+// Returns the bytes before the payload, by the file's first kNpyPrefixBytes or, where it is shorter, all of it.
+// INVALID_ARGUMENT if it is no .npy file of version 1 to 3, or its header has more than kMostNpyHeaderBytes.
 absl::StatusOr<size_t> NpyHeaderBytes(absl::string_view prefix);
 inline constexpr size_t kMostNpyHeaderBytes = size_t{1} << 20;
 
-// INVALID_ARGUMENT where the bytes begin with no header of version 1 to 3, or it is malformed: a key that is missing,
-// unknown or twice, a dimension that is negative or does not fit into int64, anything after the dictionary.
+// Parses the head. INVALID_ARGUMENT if the bytes begin with no header of version 1 to 3, or it is malformed: a key that
+// is missing, unknown or twice, a dimension that is negative or does not fit into int64, anything after the dictionary.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view file);
 
 }  // namespace tensord::cli

@@ -9,7 +9,7 @@
 
 namespace tensord::cli {
 
-// Up to `count` elements in row-major sequence, as text.
+// Returns up to `count` elements in row-major sequence, as text.
 std::vector<std::string> FirstValues(const client::HostTensor& tensor, int64_t count);
 
 // "f32[2,3] 1, 2, 3, …": dtype, shape, and the first values.

@@ -55,7 +55,7 @@ absl::StatusOr<Struct> Call(client::AdminClient& admin, absl::string_view method
   return result;
 }
 
-// What is absent is empty.
+// Returns a field; an absent one is empty.
 const Value& Field(const Value& value, const std::string& name) {
   const auto& fields = value.struct_value().fields();
   const auto found = fields.find(name);
@@ -107,7 +107,7 @@ ServerConnection ConnectionOf(const Value& socket) {
   return connection;
 }
 
-// Those of one server, page by page.
+// Appends the connections of one server, page by page.
 absl::Status AppendConnections(client::AdminClient& admin, int64_t server, std::vector<ServerConnection>* connections) {
   int64_t from = 0;
   while (true) {

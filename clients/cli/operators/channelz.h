@@ -12,7 +12,7 @@
 namespace tensord::cli {
 
 // One connection of a client to a server, as grpc.channelz.v1 tells it. Times are the server's, as RFC 3339 has them;
-// empty where there was none.
+// empty if there was none.
 struct ServerConnection {
   std::string local;
   std::string remote;
@@ -25,7 +25,7 @@ struct ServerConnection {
   std::string last_call;
 };
 
-// All connections of all servers of the process. One that is closed meanwhile is left out.
+// Returns all connections of all servers of the process. One that is closed meanwhile is left out.
 absl::StatusOr<std::vector<ServerConnection>> ListConnections(client::AdminClient& admin);
 
 }  // namespace tensord::cli

@@ -35,7 +35,7 @@ absl::Status SendAll(const load::Socket& socket, absl::string_view address, absl
   return absl::OkStatus();
 }
 
-// All that the server sends until it closes the connection.
+// Returns all that the server sends until it closes the connection.
 absl::StatusOr<std::string> ReceiveAll(const load::Socket& socket, absl::string_view address, absl::Time deadline) {
   std::string text;
   char buffer[1 << 16];
@@ -50,7 +50,7 @@ absl::StatusOr<std::string> ReceiveAll(const load::Socket& socket, absl::string_
   }
 }
 
-// The value of a header, whose lines are `head`.
+// Returns the value of a header, whose lines are `head`.
 std::optional<std::string> Header(absl::string_view head, absl::string_view name) {
   for (absl::string_view line : absl::StrSplit(head, '\n')) {
     const size_t colon = line.find(':');

@@ -9,8 +9,8 @@
 
 namespace tensord::cli {
 
-// The body of a page, by plain HTTP/1.0: GetPage("localhost:9464", "/metrics", absl::Seconds(5)). UNAVAILABLE where the
-// page does not come whole within the time, NOT_FOUND and the like as the server answers.
+// Returns the body of a page, by plain HTTP/1.0: GetPage("localhost:9464", "/metrics", absl::Seconds(5)). UNAVAILABLE
+// if the page does not come whole within the time, NOT_FOUND and the like as the server answers.
 absl::StatusOr<std::string> GetPage(absl::string_view address, absl::string_view path, absl::Duration timeout);
 
 }  // namespace tensord::cli

@@ -18,7 +18,7 @@ constexpr size_t kFingerprintDigits = 64;
 absl::Status CheckNamed(const Fingerprints& fingerprints, bool all) {
   if (all != fingerprints.empty()) return absl::InvalidArgumentError("name the programs, or --all");
   for (const std::string& fingerprint : fingerprints) {
-    // Every program begins with nothing, and where there is one it would be that.
+    // Every program begins with an empty text, so a single program would match it.
     if (fingerprint.empty()) return absl::InvalidArgumentError("a fingerprint is empty; --all means all programs");
   }
   return absl::OkStatus();

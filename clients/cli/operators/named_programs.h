@@ -11,10 +11,10 @@ namespace tensord::cli {
 
 using Fingerprints = google::protobuf::RepeatedPtrField<std::string>;
 
-// Programs that a command names, or all. INVALID_ARGUMENT where it does neither or both, or one is empty.
+// Programs that a command names, or all. INVALID_ARGUMENT if it does neither or both, or one is empty.
 absl::Status CheckNamed(const Fingerprints& fingerprints, bool all);
 
-// Replaces beginnings of fingerprints by the one program's that begins so. INVALID_ARGUMENT where not one does.
+// Replaces beginnings of fingerprints by the one program's that begins so. INVALID_ARGUMENT if not one does.
 absl::Status CompleteFingerprints(client::AdminClient& admin, Fingerprints* fingerprints);
 
 }  // namespace tensord::cli

@@ -16,7 +16,7 @@ bool IsNameStart(char c) { return absl::ascii_isalpha(static_cast<unsigned char>
 bool IsNamePart(char c) { return IsNameStart(c) || absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsSpace(char c) { return c == ' ' || c == '\t'; }
 
-// Reads one line from its front; every read answers false where the line has something else there.
+// Reads one line from its front; every read answers false if the line has something else there.
 class LineReader {
  public:
   explicit LineReader(absl::string_view line) : rest_(line) {}
@@ -44,7 +44,7 @@ class LineReader {
     return true;
   }
 
-  // In double quotes, where \\, \" and \n stand for what they do in C.
+  // Reads text in double quotes; \\, \" and \n mean the same as in C.
   bool ReadQuoted(std::string* value) {
     if (!Take('"')) return false;
     value->clear();

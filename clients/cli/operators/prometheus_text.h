@@ -17,8 +17,8 @@ struct MetricSample {
   double value = 0;
 };
 
-// The samples of a page of metrics, in order; comments and timestamps are left out. INVALID_ARGUMENT names the line
-// that is none.
+// Returns the samples of a page of metrics, in order; comments and timestamps are left out. INVALID_ARGUMENT names the
+// line that is none.
 absl::StatusOr<std::vector<MetricSample>> ParsePrometheusText(absl::string_view text);
 
 }  // namespace tensord::cli

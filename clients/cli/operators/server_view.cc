@@ -44,7 +44,7 @@ class Page {
     const std::map<std::string, double> sums = Sums(name, "");
     return sums.empty() ? 0 : sums.begin()->second;
   }
-  // Of the samples whose label has this value.
+  // Sums the samples whose label has this value.
   double SumWhere(const std::string& name, const std::string& label, const std::string& value) const {
     const std::map<std::string, double> sums = Sums(name, label);
     const auto found = sums.find(value);
@@ -55,7 +55,7 @@ class Page {
   std::map<std::string, std::vector<const MetricSample*>> by_name_;
 };
 
-// What counters grew by, a second.
+// The growth of counters, a second.
 class Growth {
  public:
   Growth(const Page& before, const Page& after, double seconds) : before_(before), after_(after), seconds_(seconds) {}
@@ -77,7 +77,7 @@ class Growth {
     return rates.empty() ? 0 : rates.begin()->second;
   }
 
-  // By linear interpolation in the bucket, as PromQL does; in the last one, its lower bound.
+  // Finds a quantile by linear interpolation in the bucket, as PromQL does; in the last bucket it is the lower bound.
   std::optional<absl::Duration> Quantile(const std::string& histogram, const std::string& label,
                                          const std::string& value, double fraction) const {
     const std::map<std::string, double> by_bound =

@@ -13,13 +13,13 @@
 
 namespace tensord::cli {
 
-// What a server did between two looks at its metrics, and what it has at the second.
+// The work of a server between two looks at its metrics, and its state at the second.
 struct ServerView {
   struct Method {
     double calls_per_second = 0;
     double failed_per_second = 0;  // of these
     double in_flight = 0;
-    // Of the calls that ended in between; none where none did.
+    // Quantiles of the calls that ended in between; none if none did.
     std::optional<absl::Duration> p50;
     std::optional<absl::Duration> p99;
   };
@@ -53,7 +53,7 @@ struct ServerView {
 ServerView CompareMetrics(const std::vector<MetricSample>& before, const std::vector<MetricSample>& after,
                           absl::Duration between, const v1::ServerInfo& info);
 
-// For programs; times in milliseconds.
+// Returns the view for programs; times in milliseconds.
 google::protobuf::Struct ServerViewJson(const ServerView& view);
 
 }  // namespace tensord::cli

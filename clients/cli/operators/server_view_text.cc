@@ -49,7 +49,7 @@ std::string MethodRow(absl::string_view name, absl::string_view calls, absl::str
   return absl::StrFormat("%-16s %7s %8s %9s %7s %7s", name, calls, failed, in_flight, p50, p99);
 }
 
-// Those that are called first, the busiest of them in front.
+// Returns rows of the methods that are called first, the busiest in front.
 std::vector<std::string> MethodRows(const ServerView& view) {
   std::vector<std::pair<std::string, ServerView::Method>> methods(view.methods.begin(), view.methods.end());
   std::stable_sort(methods.begin(), methods.end(), [](const auto& a, const auto& b) {

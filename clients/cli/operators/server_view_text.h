@@ -9,8 +9,8 @@
 
 namespace tensord::cli {
 
-// The view in lines for people, methods that nobody calls at the moment behind the others. None is longer, and there
-// are not more, than a screen of that size takes: the head stays, and a line says how many rows are left out.
+// Returns the view in lines for people, methods that nobody calls at the moment behind the others. None is longer, and
+// there are not more, than a screen of that size takes: the head stays, and a line says how many rows are left out.
 std::vector<std::string> ServerViewLines(const ServerView& view, const ScreenSize& size);
 
 }  // namespace tensord::cli

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kTokenBytes = 32;
 constexpr size_t kMostTenantBytes = 64;
-// So that those who search texts for secrets find it.
+// A prefix for tools that search texts for secrets.
 constexpr char kTokenPrefix[] = "tensord_";
 
 std::string HashOf(const std::string& token) {

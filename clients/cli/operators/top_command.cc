@@ -48,7 +48,7 @@ class Watch {
   Watch(client::Client& client, std::string address, absl::Duration timeout)
       : client_(client), address_(std::move(address)), timeout_(timeout) {}
 
-  // What has happened since the look before; none where that is the first one, or the first after one that failed.
+  // Returns the changes since the look before; none if that is the first one, or the first after one that failed.
   absl::StatusOr<std::optional<ServerView>> LookAgain() {
     std::optional<Look> former = std::exchange(former_, std::nullopt);
     absl::StatusOr<Look> look = LookAt(address_, timeout_);
@@ -67,7 +67,7 @@ class Watch {
   std::optional<Look> former_;
 };
 
-// False where "q" or Ctrl-C ends the wait.
+// Returns false if "q" or Ctrl-C ends the wait.
 bool WaitFor(absl::Duration duration, Terminal& terminal) {
   const absl::Time end = client::SteadyNow() + duration;
   for (absl::Time now = client::SteadyNow(); now < end; now = client::SteadyNow()) {

@@ -5,8 +5,8 @@
 
 namespace tensord::cli {
 
-// The dtype that holds the numbers of both, as NumPy's promote_types: F64 for integers with floats, C128 for integers
-// or F64 with complex numbers, F32 for F16 with BF16.
+// Returns the dtype that holds the numbers of both, as NumPy's promote_types: F64 for integers with floats, C128 for
+// integers or F64 with complex numbers, F32 for F16 with BF16.
 client::DType PromotedDType(client::DType a, client::DType b);
 
 }  // namespace tensord::cli

@@ -71,7 +71,7 @@ int Explain(const ProgramFlagValues& values, const v1::Graph& graph, Console& co
   return kExitOk;
 }
 
-// In which order the server would contract the operands, and what that costs.
+// Prints the order in which the server would contract the operands, and its cost.
 int PrintPlan(const ProgramFlagValues& values, const v1::Graph& graph, Console& console) {
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values.connection);
   if (!client.ok()) return console.Fail(client.status());

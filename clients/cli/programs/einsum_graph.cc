@@ -18,7 +18,7 @@
 namespace tensord::cli {
 namespace {
 
-// The characters of UTF-8, in bytes. Sorted they are in the order of their numbers.
+// Returns the characters of UTF-8, in bytes. Sorted they are in the order of their numbers.
 std::vector<absl::string_view> CharactersOf(absl::string_view text) {
   std::vector<absl::string_view> characters;
   for (size_t i = 0; i < text.size();) {
@@ -30,7 +30,7 @@ std::vector<absl::string_view> CharactersOf(absl::string_view text) {
   return characters;
 }
 
-// Whether a character stands between labels. All others count as labels: the server says which of them are none.
+// Tells whether a character stands between labels. All others count as labels: the server refuses those that are none.
 bool IsPunctuation(absl::string_view character) {
   return absl::StrContains("(),.->", character) || absl::ascii_isspace(static_cast<unsigned char>(character[0]));
 }

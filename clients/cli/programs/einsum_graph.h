@@ -16,25 +16,26 @@
 
 namespace tensord::cli {
 
-// INVALID_ARGUMENT for characters of ASCII that no equation has, in the words of who wrote it: WithOutput adds some.
+// Checks an equation as its author wrote it, since WithOutput adds characters. INVALID_ARGUMENT for ASCII characters
+// that no equation has.
 absl::Status CheckEquation(absl::string_view equation);
 
-// The equation without spaces and with an output: where it has none, the labels that occur once in the order of the
-// alphabet (of Unicode), behind the axes of an ellipsis, as in NumPy.
+// Returns the equation without spaces and with an output. Without an output of its own it gets the labels that occur
+// once, in the order of the alphabet (of Unicode), behind the axes of an ellipsis, as in NumPy.
 std::string WithOutput(absl::string_view equation);
 
 // "auto", "greedy", "optimal" or "left-to-right". INVALID_ARGUMENT names the others.
 absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view name);
 
-// The steps of "(1, 2), (0, 1)": positions among the operands that are left, the result of a step goes to their end.
-// INVALID_ARGUMENT names the flag.
+// Returns the steps of "(1, 2), (0, 1)": positions among the operands that are left, the result of a step goes to their
+// end. INVALID_ARGUMENT names the flag.
 absl::StatusOr<google::protobuf::RepeatedPtrField<einsum::v1::Einsum::Step>> ParseSteps(absl::string_view text);
 
 // The same, of a plan.
 std::string StepsText(const v1::ContractionPlan& plan);
 
-// The graph of one einsum over the operands, which are its inputs "operand0", "operand1", … of exactly their sizes;
-// those of other dtypes are converted to the one that NumPy's promotion gives. Its output is "result".
+// Returns the graph of one einsum over the operands, which are its inputs "operand0", "operand1", … of exactly their
+// sizes; those of other dtypes are converted to the dtype of NumPy's promotion. Its output is "result".
 v1::Graph EinsumGraph(const einsum::v1::Einsum& einsum, absl::Span<const client::HostTensor> operands);
 
 }  // namespace tensord::cli

@@ -18,7 +18,7 @@
 namespace tensord::cli {
 namespace {
 
-// Four digits of a fingerprint or more, where that is no file's name.
+// Returns true for four or more digits of a fingerprint, unless they are the name of a file.
 bool NamesProgram(const std::string& operand) {
   constexpr size_t kLeastDigits = 4;
   return operand.size() >= kLeastDigits && std::all_of(operand.begin(), operand.end(), absl::ascii_isxdigit) &&

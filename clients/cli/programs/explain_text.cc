@@ -14,7 +14,7 @@
 namespace tensord::cli {
 namespace {
 
-// Reads a line from its left. What is not there reads as nothing and stays.
+// Reads a line from its left. A missing word reads as nothing and stays.
 class Words {
  public:
   explicit Words(absl::string_view line) : rest_(line) { SkipSpaces(); }
@@ -52,7 +52,7 @@ class Words {
     return name;
   }
 
-  // All up to one of the characters, which stays.
+  // Returns all up to one of the characters, which stays.
   absl::string_view Until(absl::string_view characters) {
     const size_t end = std::min(rest_.find_first_of(characters), rest_.size());
     const absl::string_view word = absl::StripTrailingAsciiWhitespace(rest_.substr(0, end));

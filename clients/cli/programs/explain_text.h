@@ -11,8 +11,8 @@
 
 namespace tensord::cli {
 
-// What a server's Explain says of a program, read again. The text is lines; spaces before a line and between its words
-// do not count; NAME stands in double quotes with the escapes of C, %N is a value.
+// A program as a server's Explain describes it, read again. The text is lines; spaces before a line and between its
+// words do not count; NAME stands in double quotes with the escapes of C, %N is a value.
 //
 //   program NAME on DEVICE, ORDER-major on the wire
 //   %N input NAME [MEMORY] : TYPE
@@ -65,8 +65,8 @@ struct ExplainedProgram {
   std::vector<Session> sessions;
 };
 
-// Lines that do not have one of the forms above are passed over, so that a newer server's text is read as well.
-// NOT_FOUND where no line begins a program.
+// Parses the text. Lines of other forms than those above are passed over, so that a newer server's text is read as
+// well. NOT_FOUND if no line begins a program.
 absl::StatusOr<ExplainedProgram> ParseExplainText(absl::string_view text);
 
 }  // namespace tensord::cli

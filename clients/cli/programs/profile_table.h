@@ -8,9 +8,9 @@
 
 namespace tensord::cli {
 
-// The functions of a profile in which most time was spent, a line each: the part of all samples that were in the
-// function itself, the part that were in it or in what it called, its name. At most `rows`. What the profile refers to
-// and does not have is left out.
+// Returns the functions of a profile with the most time, a line each: the part of all samples in the function itself,
+// the part in it or in its callees, its name. At most `rows`. References to missing entries of the profile are left
+// out.
 std::string ProfileTable(const perftools::profiles::Profile& profile, size_t rows);
 
 }  // namespace tensord::cli

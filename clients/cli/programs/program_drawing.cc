@@ -140,7 +140,7 @@ class Drawing {
     }
   }
 
-  // From who computes the value, itself or what it is a view of.
+  // Draws an edge from the value's producer, itself or the value that it is a view of.
   void AddEdge(int64_t value, absl::string_view to) {
     const auto type = program_.values.find(value);
     int64_t source = value;

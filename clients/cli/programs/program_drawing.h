@@ -7,9 +7,9 @@
 
 namespace tensord::cli {
 
-// The program as Graphviz draws it (dot): a box a segment, a record with its ops where it is fused, a cluster a
-// session, edges with the types of what flows along them; inputs, constants, outputs and what the host decides have
-// shapes of their own. Values that are views of others are drawn as those.
+// Returns the program as Graphviz draws it (dot): a box a segment, a record with its ops if it is fused, a cluster a
+// session, edges with the types of the values along them; inputs, constants, outputs and sizes that the host decides
+// have shapes of their own. A view is drawn as its source.
 std::string DrawProgram(const ExplainedProgram& program);
 
 }  // namespace tensord::cli

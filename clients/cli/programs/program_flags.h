@@ -10,8 +10,7 @@
 
 namespace tensord::cli {
 
-// What the commands share that compile a graph: --device, --order, --disable-pass, and those of a
-// connection.
+// Returns the flags of all commands that compile a graph: --device, --order, --disable-pass, and those of a connection.
 std::vector<FlagSpec> ProgramFlags();
 
 struct ProgramFlagValues {
@@ -23,7 +22,7 @@ struct ProgramFlagValues {
 // Their values, and no graph. INVALID_ARGUMENT names the flag whose value cannot be read.
 absl::StatusOr<ProgramFlagValues> ParseProgramOptions(const Arguments& arguments);
 
-// The same of a command that takes a graph file. INVALID_ARGUMENT also where there is not exactly one.
+// The same of a command that takes a graph file. INVALID_ARGUMENT also if there is not exactly one.
 absl::StatusOr<ProgramFlagValues> ParseProgramFlags(const Arguments& arguments);
 
 }  // namespace tensord::cli

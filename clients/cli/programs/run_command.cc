@@ -101,7 +101,7 @@ int Run(const Arguments& arguments, Console& console) {
     const absl::StatusOr<std::string> trace = TraceJson(*report);
     const absl::Status written = trace.ok() ? WriteFile(*trace_path, *trace) : trace.status();
     if (!written.ok()) return console.Fail(written);
-    // The segments are in the file; printed as well only where that was asked for.
+    // The segments are in the file; they are printed as well only if asked for.
     if (!arguments.Has("profile")) report->result.stats.clear_segments();
   }
   report->has_used_standard_output = standard_outputs > 0;

@@ -10,7 +10,7 @@
 
 namespace tensord::cli {
 
-// What `run` says when it is done.
+// The report of `run` when it is done.
 struct RunReport {
   struct Output {
     std::string name;
@@ -31,7 +31,7 @@ struct RunReport {
   bool has_used_standard_output = false;  // for data, which nothing is to follow
 };
 
-// Says nothing where standard output was used for data. Returns the exit status.
+// Says nothing if standard output was used for data. Returns the exit status.
 int PrintRunReport(const RunReport& report, Console& console);
 
 }  // namespace tensord::cli

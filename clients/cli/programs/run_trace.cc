@@ -62,7 +62,7 @@ class Trace {
   Struct trace_;
 };
 
-// Where something that took `inner` begins in the middle of a call; at the call's begin where clocks disagree.
+// Returns the begin of a part that took `inner`, in the middle of a call; the call's begin if clocks disagree.
 absl::Duration Centered(const RunReport::Call& call, absl::Duration inner) {
   return call.start + std::max(absl::ZeroDuration(), (call.duration - inner) / 2);
 }

@@ -47,7 +47,7 @@ absl::StatusOr<Arguments> Arguments::Parse(absl::Span<const FlagSpec> flags, abs
     } else if (equals != std::string::npos) {
       value = word.substr(equals + 1);
     } else if (flag->placeholder.front() == '[') {
-      // What follows is a word of its own.
+      // The value is a word of its own.
     } else if (i + 1 < words.size()) {
       value = words[++i];
     } else {

@@ -23,19 +23,20 @@ struct FlagSpec {
   char letter = 0;  // 'o' where "-o value" is short for "--output=value"
 };
 
-// The words after a command's name, read by its flags: "--name=value", "--name value", "--name" where the flag takes no
-// value, "-o value" for a flag with a letter, and anything else is positional (also "-" and what begins with "->"), as
-// is everything after "--".
+// The words after a command's name, read by its flags: "--name=value", "--name value", "--name" if the flag takes no
+// value, "-o value" for a flag with a letter. All other words are positional (also "-", and words that begin with
+// "->"), and so are all words after "--".
 class Arguments {
  public:
-  // INVALID_ARGUMENT names the flag that is unknown, lacks its value, has one that it does not take, or is given twice.
+  // Parses the words. INVALID_ARGUMENT names the flag that is unknown, lacks its value, has one that it does not take,
+  // or is given twice.
   static absl::StatusOr<Arguments> Parse(absl::Span<const FlagSpec> flags, absl::Span<const std::string> words);
 
   const std::vector<std::string>& positional() const { return positional_; }
   bool Has(absl::string_view flag) const;
-  // The flag's value; none where it was not given.
+  // Returns the flag's value; none if it was not given.
   std::optional<std::string> Value(absl::string_view flag) const;
-  // All values of a repeatable flag, in order.
+  // Returns all values of a repeatable flag, in order.
   std::vector<std::string> Values(absl::string_view flag) const;
 
  private:
@@ -46,7 +47,7 @@ class Arguments {
 // "x=a.npy" as {"x", "a.npy"}. INVALID_ARGUMENT names the flag where one side is missing.
 absl::StatusOr<std::pair<std::string, std::string>> ParseNameAndFile(absl::string_view flag, absl::string_view value);
 
-// A time such as "30s", from `least` to a week. INVALID_ARGUMENT names the flag.
+// Returns a time such as "30s", from `least` to a week. INVALID_ARGUMENT names the flag.
 absl::StatusOr<absl::Duration> ParseTime(absl::string_view flag, absl::string_view value, absl::Duration least);
 
 }  // namespace tensord::cli

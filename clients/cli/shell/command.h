@@ -29,7 +29,7 @@ Command InfoCommand();
 Command TokenCommand();
 Command BenchCommand();
 Command TopCommand();
-// For operators.
+// Commands for operators.
 Command ProgramsCommand();
 Command EvictCommand();
 Command CallsCommand();

@@ -38,7 +38,7 @@ absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& argument
         std::make_pair("key", &access.key_file), std::make_pair("token-file", &access.token_file)}) {
     if (const std::optional<std::string> value = arguments.Value(flag)) *file = *value;
   }
-  // What is spelled out wins over the environment.
+  // A flag wins over the environment.
   if (arguments.Has("token-file")) access.token.clear();
   const absl::Status set = client::SetAccess(access, &options);
   if (!set.ok()) return set;

@@ -22,7 +22,7 @@ using client::ErrorDetail;
 
 constexpr char kTypeUrlPrefix[] = "type.googleapis.com";
 
-// The message's bytes with the entries of its maps in order, so that the same result prints as the same text.
+// Returns the message's bytes with the entries of its maps in order, so that the same result prints as the same text.
 std::string SortedBytes(const google::protobuf::Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);

@@ -14,8 +14,8 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  // refused, failed, or not healthy
 inline constexpr int kExitUsage = 2;   // the command line itself is wrong
 
-// Where a command writes what it has to say: results to `out`, complaints to `err`. Both must outlive the console. With
-// JSON, results are one JSON object on `out`, and so is a failure.
+// The output of a command: results to `out`, complaints to `err`. Both must outlive the console. With JSON, results are
+// one JSON object on `out`, and so is a failure.
 class Console {
  public:
   Console(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
@@ -32,7 +32,7 @@ class Console {
   int Fail(const absl::Status& status, google::protobuf::Struct result);
   // One line that goes with a result.
   void Complain(absl::string_view line);
-  // Says what is wrong with the command line and where help is, and returns kExitUsage.
+  // Reports the fault of the command line and where help is, and returns kExitUsage.
   int Usage(absl::string_view command, absl::string_view message);
 
  private:

@@ -35,7 +35,7 @@ std::string GeneralHelp(const std::vector<Command>& commands) {
   return text;
 }
 
-// "=FILE", or "[=FILE]" where that may be left out.
+// Returns "=FILE", or "[=FILE]" if that may be left out.
 std::string ValueForm(const FlagSpec& flag) {
   if (flag.placeholder.empty()) return "";
   if (flag.placeholder.front() == '[') return absl::StrCat("[=", flag.placeholder.substr(1));

@@ -7,7 +7,8 @@
 
 namespace tensord::cli {
 
-// While one exists, the first Ctrl-C sets a flag instead of ending the process; the second ends it. One at a time.
+// A handler of Ctrl-C while it exists: the first Ctrl-C sets a flag instead of ending the process; the second ends it.
+// One at a time.
 class Interrupt {
  public:
   Interrupt();

@@ -18,8 +18,8 @@ struct ScreenSize {
   size_t columns = std::numeric_limits<size_t>::max();
 };
 
-// Standard output, and what is typed on standard input, where they are the terminal of whoever runs the command. While
-// one exists keys come at once and are not shown. One at a time.
+// Standard output, and the keys typed on standard input, if they are the user's terminal. While it exists, keys come at
+// once and are not shown. One at a time.
 class Terminal {
  public:
   Terminal();
@@ -27,11 +27,11 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Whether standard output is one, which can be written over.
+  // Tells whether standard output is a terminal, which can be written over.
   bool is_screen() const { return is_screen_; }
-  // At the moment.
+  // Returns the size at the moment.
   ScreenSize Size() const;
-  // What replaces the lines on the screen by these.
+  // Returns the text that replaces the lines on the screen by these.
   static std::string Redrawn(const std::vector<std::string>& lines);
   // Waits, and returns early, true, once this key is typed. Others are ignored.
   bool WaitForKey(char key, absl::Duration duration);

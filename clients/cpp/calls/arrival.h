@@ -23,12 +23,12 @@
 
 namespace tensord::client {
 
-// Where the answer to one call of a pipeline arrives. The pipeline fills it, once; a PendingAnswer takes the answer
-// out, or is not interested: a failure of which nobody wants to know is told to `unseen`. Keeps what the call has in
-// shared memory until the server has answered, and the results there until they are taken out. Thread-safe.
+// The place at which the answer to one call of a pipeline arrives. The pipeline fills it, once. A PendingAnswer takes
+// the answer out, or loses interest: then a failure is told to `unseen`. Keeps the call's shared memory until the
+// server has answered, and the results there until they are taken out. Thread-safe.
 class Arrival {
  public:
-  // Of a call without a program's fingerprint nothing is learnt.
+  // The sharing of programs. A call without a program's fingerprint teaches nothing.
   struct Sharing {
     std::unique_ptr<SharedCall> call;  // null: all of it goes in messages
     std::shared_ptr<ResultSizes> sizes;
@@ -47,7 +47,7 @@ class Arrival {
   // False: it has not arrived by then.
   bool WaitUntil(absl::Time deadline);
   absl::StatusOr<ExecuteAnswer> Wait();
-  // Nobody will wait any more.
+  // Notes that nobody will wait any more.
   void Drop();
 
  private:

@@ -38,7 +38,7 @@ MakeContext ContextsOf(const ConnectOptions& options, std::string route) {
   return [&options, route = std::move(route)](absl::Time deadline) { return ContextOf(options, deadline, route); };
 }
 
-// Whether nothing is different when it has run twice.
+// Tells whether running it twice makes no difference.
 bool MayRunTwice(absl::Span<const Argument> arguments, absl::Span<const ResultPlan> plans) {
   return std::none_of(arguments.begin(), arguments.end(), [](const Argument& one) { return one.is_donated(); }) &&
          std::none_of(plans.begin(), plans.end(), [](const ResultPlan& plan) { return plan.is_kept(); });
@@ -60,8 +60,8 @@ struct Client::Stubs {
 };
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) {
-  // As long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own that was
-  // polling on behalf of a large write.
+  // Lives as long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own
+  // that was polling on behalf of a large write.
   [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   if (options.target.empty()) options.target = DefaultTarget();
   if (const absl::Status target = CheckTarget(options.target); !target.ok()) return target;

@@ -13,15 +13,15 @@
 
 namespace tensord::client {
 
-// A program that a client has compiled, and what of: for servers that do not know it.
+// A program that a client has compiled, and its source: for servers that do not know it.
 struct CompiledProgram {
   std::shared_ptr<const v1::CompileRequest> source;
   std::string route;
   std::string fingerprint;  // by which servers know it now; those of another version may have another one
 };
 
-// What a client has compiled, by the fingerprint that it was told. Keeps those used last, whose graphs have kMostBytes
-// together, and one in any case. Thread-safe.
+// A client's compiled programs, by the fingerprints that it was told. Keeps those used last, up to kMostBytes of
+// graphs, and one in any case. Thread-safe.
 class CompiledPrograms {
  public:
   static constexpr size_t kMostBytes = size_t{256} << 20;
@@ -30,8 +30,8 @@ class CompiledPrograms {
 
   void Add(const std::string& fingerprint, v1::CompileRequest source, std::string route);
   std::optional<CompiledProgram> Find(const std::string& fingerprint);
-  // Whether the server of a call knew it. True: it did not for the second time in a row, as a server of another version
-  // never will.
+  // Notes whether the server of a call knew the program. True: it did not for the second time in a row, as a server of
+  // another version never will.
   bool NoteAnswer(const std::string& fingerprint, bool was_known);
   // Servers know it by another fingerprint now.
   void Rename(const std::string& fingerprint, const std::string& now);

@@ -9,7 +9,7 @@
 
 namespace tensord::client {
 
-// The failure of the earliest call, of those that it is told of. Thread-safe.
+// The failure of the earliest call among the reported ones. Thread-safe.
 class FirstFailure {
  public:
   void Add(uint64_t id, absl::Status failure) {

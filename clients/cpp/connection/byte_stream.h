@@ -11,8 +11,8 @@
 
 namespace tensord::client {
 
-// A call that sends and receives bytes. One step is under way at a time: what is started must be waited for. Bytes move
-// only while the caller is in here, or the transport has room for what is written.
+// A call that sends and receives bytes. One step is under way at a time: a started step must be waited for. Bytes move
+// only while the caller is in here, or the transport has room for written bytes.
 //
 //   begun (the constructor) → over (Finish)
 //
@@ -27,19 +27,19 @@ class ByteStream {
 
   void StartWrite(const grpc::ByteBuffer& message);
   void StartRead();
-  // What can move at once does. For work that takes longer than the transport's buffers last.
+  // Moves everything that can move at once. For work that takes longer than the transport's buffers last.
   void Turn();
   // False: the call is over.
   bool Wait();
-  // The message that was waited for. Before the next read is started.
+  // Returns the message that was waited for. Before the next read is started.
   grpc::ByteBuffer TakeMessage();
   void WritesDone();
-  // Gives the call up. What is started is still to be waited for, and the end.
+  // Gives the call up. Started steps are still to be waited for, and the end.
   void Cancel();
   absl::Status Finish();
 
  private:
-  // What the transport holds on to until it has handed out the last step.
+  // The part that the transport holds on to until it has handed out the last step.
   struct Transport;
 
   std::unique_ptr<Transport> transport_;

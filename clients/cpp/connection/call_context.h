@@ -11,11 +11,11 @@
 
 namespace tensord::client {
 
-// When a call that begins now ends at the latest: as it says itself, else as the client's options do.
+// Returns the latest end of a call that begins now: its own deadline, else that of the client's options.
 absl::Time DeadlineOf(const ConnectOptions& options, std::optional<absl::Duration> deadline);
 
-// What goes with a call. `route` is its key for a balancer, empty for none; where the options' metadata has one, all
-// calls have that.
+// Makes the context of a call. `route` is its key for a balancer, empty for none; a key in the options' metadata holds
+// for all calls.
 std::unique_ptr<grpc::ClientContext> ContextOf(const ConnectOptions& options, absl::Time deadline,
                                                absl::string_view route);
 

@@ -12,7 +12,7 @@ constexpr int kWaitingBytes = 4 << 20;
 
 grpc::ChannelArguments TunedChannelArguments() {
   grpc::ChannelArguments arguments;
-  // No policy asks for retries, and what gRPC keeps for them loses the end of a write now and then where a stream ends
+  // No policy asks for retries, and gRPC's state for them loses the end of a write now and then if a stream ends
   // meanwhile. Calls are made again here (retry_backoff.h).
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetMaxReceiveMessageSize(-1);

@@ -5,8 +5,8 @@
 
 namespace tensord::client {
 
-// How a channel to a server is best set up for messages of many megabytes: no limit on their size, and HTTP/2 frames of
-// 1 MiB, which the server offers too; gRPC's own are made for small messages.
+// Returns the best arguments of a channel to a server for messages of many megabytes: no limit on their size, and
+// HTTP/2 frames of 1 MiB, which the server offers too; gRPC's own are made for small messages.
 grpc::ChannelArguments TunedChannelArguments();
 
 }  // namespace tensord::client

@@ -26,8 +26,8 @@ namespace {
 // A call that waits for no connection fails with the channel's last error.
 constexpr absl::Duration kAskWithin = absl::Milliseconds(500);
 
-// What gRPC says of errors that stay, in small letters. A handshake that fails otherwise may be with a server, or a
-// proxy in front of one, that starts or stops.
+// gRPC's words for lasting errors, in small letters. Other failed handshakes may come from a server, or a proxy in
+// front of one, that starts or stops.
 constexpr std::array<absl::string_view, 7> kStays = {
     "permission denied",           // a socket's
     "certificate verify failed",   // of TLS, as the next

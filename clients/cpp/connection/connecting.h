@@ -11,15 +11,16 @@
 
 namespace tensord::client {
 
-// INVALID_ARGUMENT for a path where gRPC would look for a host, "/run/tensord.sock" instead of
+// Checks a target. INVALID_ARGUMENT for a path that gRPC would take for a host, "/run/tensord.sock" instead of
 // "unix:/run/tensord.sock", and for one that is too long for a socket.
 absl::Status CheckTarget(const std::string& target);
 
-// Whether time changes nothing of an error in gRPC's words: a certificate that nobody trusts, a socket that may not be
-// opened. What may be over in a moment is none: nobody listens yet, a server that starts or stops breaks off.
+// Returns true for errors in gRPC's words that time does not change: a certificate that nobody trusts, a socket that
+// may not be opened. False for errors that may be over in a moment: nobody listens yet, or a server that starts or
+// stops breaks off.
 bool IsPermanent(absl::string_view error);
 
-// Waits until a server answers. UNAVAILABLE with what was in the way: when `timeout` is over, and at once where that is
+// Waits until a server answers. UNAVAILABLE with the obstacle: when `timeout` is over, and at once if the obstacle is
 // permanent.
 absl::Status AwaitConnection(const std::shared_ptr<grpc::Channel>& channel, const std::string& target,
                              absl::Duration timeout);

@@ -34,7 +34,7 @@ std::optional<std::string> FindDetail(const std::string& serialized_rpc_status) 
   return std::nullopt;
 }
 
-// The same message, or what it means where a proxy has answered for a server.
+// Returns the message, or its meaning if a proxy has answered for a server.
 std::string MessageOf(const grpc::Status& status) {
   std::string message = status.error_message();
   if (message.empty() && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {

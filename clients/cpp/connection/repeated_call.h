@@ -12,12 +12,12 @@
 
 namespace tensord::client {
 
-// Whether a server may have been at work for the call when it broke off: it may have died of it. gRPC, and ToAbslStatus
-// of a proxy, tell by the message alone that no server was given it.
+// Tells whether a server may have been at work for the call when it broke off: it may have died of it. gRPC, and
+// ToAbslStatus of a proxy, tell only by the message that no server was given it.
 bool MayHaveRun(const absl::Status& unavailable);
 
-// Makes a call that may run twice, and makes it again where no server took it or its answer was lost: behind a balancer
-// another one has it. Four times at most, twice where it may have run, after pauses, and not past the deadline.
+// Makes a call that may run twice. Makes it again if no server took it or its answer was lost: behind a balancer
+// another server has it. Four times at most, twice if it may have run, after pauses, and not past the deadline.
 template <typename Result, typename Call>
 absl::StatusOr<Result> RepeatedCall(absl::Time deadline, const Call& call) {
   constexpr int kMostCalls = 4, kMostBroken = 2;

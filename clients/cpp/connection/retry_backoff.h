@@ -9,8 +9,8 @@
 
 namespace tensord::client {
 
-// How long to wait before a call that the transport broke is made again: gRPC's way, each pause twice the one before
-// and spread by a fifth, so that clients that broke off together do not come back together. A value; not thread-safe.
+// The pause before a call that the transport broke is made again: gRPC's way, each pause twice the one before and
+// spread by a fifth, so that clients that broke off together do not come back together. A value; not thread-safe.
 class RetryBackoff {
  public:
   // Attempts in a row that brought nothing, the first one included.
@@ -19,7 +19,7 @@ class RetryBackoff {
 
   explicit RetryBackoff(int most_attempts = kMostAttempts) : most_attempts_(most_attempts) {}
 
-  // The pause before the next attempt; none where there is to be no other, or the deadline comes first.
+  // Returns the pause before the next attempt; none if there is to be no other, or the deadline comes first.
   std::optional<absl::Duration> Next(absl::Time now, absl::Time deadline) {
     if (++attempts_ >= most_attempts_) return std::nullopt;
     const absl::Duration pause = pause_ * absl::Uniform(random_, 0.8, 1.2);

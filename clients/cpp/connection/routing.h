@@ -11,10 +11,10 @@ namespace tensord::client {
 // The metadata by which a balancer sends calls that belong together to one server: docs/operate/balancing.md.
 inline constexpr char kRouteMetadata[] = "x-tensord-route";
 
-// The key of all calls of one program.
+// Returns the key of all calls of one program.
 std::string RouteOfProgram(const v1::Graph& graph, const v1::CompileOptions& options);
 
-// A key that no other session has; also for a stream of calls outside of sessions.
+// Returns a key that no other session has; also for a stream of calls outside of sessions.
 std::string NewSessionRoute();
 
 }  // namespace tensord::client

@@ -9,12 +9,12 @@
 
 namespace tensord::client {
 
-// The time of day as it would be if nobody had set the system's clock since this was first asked: what deadlines and
-// waits are counted by. Never goes back. Not for what people read.
+// Returns the time of day as it would be if nobody had set the system's clock since this was first asked. Deadlines and
+// waits count by it. Never goes back. Not for display to people.
 absl::Time SteadyNow();
 
-// When SteadyNow will be as far away as the system's clock is from `time` now: a deadline that a caller gave as a time
-// of day. The infinite ones stay.
+// Converts a deadline that a caller gave as a time of day: SteadyNow will then be as far away as the system's clock is
+// from `time` now. The infinite ones stay.
 absl::Time SteadyTimeOf(absl::Time time);
 // The other way, for what takes a time of day and looks at it at once.
 absl::Time TimeOfDay(absl::Time steady);

@@ -9,21 +9,22 @@
 
 namespace tensord::client {
 
-// The end of every wait for the transport. It loses steps of calls now and then, whose tags its queue never hands out;
-// who waits for one gives up when it is late, and keeps for ever what the transport may still write to.
+// The end of every wait for the transport. Now and then the transport loses steps of calls, and its queue never hands
+// out their tags. A waiter gives up when a step is late, and keeps the memory that the transport may still write to for
+// ever.
 
-// So long the transport may take to end a call whose deadline has passed, that was cancelled, or that broke.
+// The transport's time to end a call whose deadline has passed, that was cancelled, or that broke.
 inline constexpr absl::Duration kEndWithin = absl::Seconds(2);
 
-// When a call has ended at the latest: at its deadline and kEndWithin. Without a deadline, never: its answer may take
-// as long as the server does.
+// Returns the latest end of a call: its deadline and kEndWithin. Without a deadline, never: its answer may take as long
+// as the server does.
 gpr_timespec LatestEnd(const grpc::ClientContext& context);
 // The same for anything else that the transport is to end at a time.
 gpr_timespec LatestEnd(gpr_timespec deadline);
 // The same from now on, for a call that was cancelled or broke just now.
 gpr_timespec HurriedEnd(gpr_timespec latest_end);
 
-// What a call ended with that the transport did not end in time: DEADLINE_EXCEEDED, and before its deadline
+// Returns the status of a call that the transport did not end in time: DEADLINE_EXCEEDED, and before its deadline
 // `otherwise`.
 grpc::Status EndedLate(const grpc::ClientContext& context, grpc::StatusCode otherwise);
 

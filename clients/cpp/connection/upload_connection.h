@@ -12,21 +12,21 @@
 
 namespace tensord::client {
 
-// A connection to a unix socket for large uploads, one at a time. What such a socket holds is little unless it is asked
-// for more, and with each filling the transport and the thread that uploads wake one another; gRPC has no option for
-// it, so that the socket is made here, and given to a channel. Such a channel never connects by itself: where the
-// server has closed it, as it does when it stops, the next upload makes another.
+// A connection to a unix socket for large uploads, one at a time. Such a socket holds little unless it is asked for
+// more, and with each filling the transport and the uploading thread wake one another. gRPC has no option for that, so
+// the socket is made here, and given to a channel. Such a channel never connects by itself: if the server has closed
+// it, as it does when it stops, the next upload makes another.
 //
-// Thread-safe. It cannot fail: what it does not serve goes by the stub that is given.
+// Thread-safe. It cannot fail: calls that it does not serve go by the given stub.
 class UploadConnection {
  public:
-  // To where a channel of plain text to that target leads; of other targets than unix sockets it serves none.
+  // Connects to the target of a channel of plain text; serves no other targets than unix sockets.
   explicit UploadConnection(absl::string_view target);
   ~UploadConnection();
   UploadConnection(const UploadConnection&) = delete;
   UploadConnection& operator=(const UploadConnection&) = delete;
 
-  // Makes a call that sends so many bytes, once: by the connection where that is much, nobody else does and the server
+  // Makes a call that sends so many bytes, once: by the connection if they are many, nobody else uses it and the server
   // takes it, else by `otherwise`.
   void Call(size_t bytes, grpc::GenericStub& otherwise, absl::FunctionRef<void(grpc::GenericStub&)> call);
 

@@ -13,7 +13,7 @@ namespace {
 // Writes expressions into a graph, operands first, each once.
 class Tracer {
  public:
-  // The name under which the graph knows the expression's value.
+  // Returns the name under which the graph knows the expression's value.
   std::string Visit(const Expression& root);
   void AddOutput(const std::string& value);
   TracedGraph Finish() { return std::move(traced_); }

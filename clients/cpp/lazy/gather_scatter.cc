@@ -36,7 +36,7 @@ absl::Status CheckAscending(absl::string_view name, const Field& axes, int64_t r
   return Invalid(absl::StrCat(name, " must be ascending: ", absl::StrJoin(axes, ",")));
 }
 
-// What the attributes of both operations say of the operand's axes and of the indices, by names of their own.
+// The attributes of both operations on the operand's axes and on the indices, under common names.
 struct IndexAttributes {
   absl::string_view dropped_name, map_name;
   const Field& dropped;   // axes of the operand that a window lacks
@@ -68,7 +68,7 @@ absl::Status CheckBatching(const IndexAttributes& attributes, const Tensor& x, c
   return absl::OkStatus();
 }
 
-// The sizes of the indices' axes but that of the index vectors.
+// Returns the sizes of the indices' axes but that of the index vectors.
 absl::StatusOr<Shape> BatchSizes(const IndexAttributes& attributes, const Tensor& x, const Tensor& indices) {
   if (!indices.ok()) return indices.status();
   if (!IsInteger(indices.dtype())) {
@@ -176,7 +176,7 @@ absl::Status CheckScatter(const Tensor& x, const Tensor& indices, const Tensor& 
   return absl::OkStatus();
 }
 
-// The value of a size over the shapes of operands.
+// Returns the value of a size over the shapes of operands.
 absl::StatusOr<int64_t> Evaluate(const v1::DimExpr& size, const std::vector<Tensor>& operands) {
   if (size.has_operand()) {
     const int64_t operand = size.operand().operand(), axis = size.operand().axis();

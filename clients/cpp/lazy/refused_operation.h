@@ -8,7 +8,7 @@
 
 namespace tensord::client {
 
-// What an operation gives that cannot be: INVALID_ARGUMENT, "OP: WHAT".
+// Returns the tensor of an operation that cannot be: INVALID_ARGUMENT, "OP: WHAT".
 inline Tensor RefusedOperation(absl::string_view op, absl::string_view what) {
   return Tensor::Failed(absl::InvalidArgumentError(absl::StrCat(op, ": ", what)));
 }

@@ -32,7 +32,7 @@ Tensor ReshapeTo(const Tensor& x, Shape shape, MemoryOrder order) {
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(shape));
 }
 
-// low + high + size + (size - 1) * interior, false where that overflows.
+// Computes low + high + size + (size - 1) * interior; false if that overflows.
 bool PaddedSize(int64_t size, int64_t low, int64_t high, int64_t interior, int64_t* result) {
   if (size == kRunTimeSize) {
     *result = kRunTimeSize;

@@ -55,13 +55,13 @@ double ValueOf(const HostTensor& scalar) {
   }
 }
 
-// Whether a finite number becomes an infinity.
+// Tells whether a finite number becomes an infinity.
 bool Overflows(double value, DType dtype) {
   return std::isfinite(value) && !std::isfinite(ValueOf(Rounded(value, dtype)));
 }
 
-// Whether a whole number keeps its value. The conversion to double is compared apart, as it may round too, and 2^63,
-// to which the greatest numbers round, has no int64_t.
+// Tells whether a whole number keeps its value. The conversion to double is compared apart, as it may round too, and
+// 2^63, to which the greatest numbers round, has no int64_t.
 bool Holds(int64_t value, DType dtype) {
   const double nearest = static_cast<double>(value);
   constexpr double kTooLarge = 0x1p63;

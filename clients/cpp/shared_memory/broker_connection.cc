@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostReplyBytes = 65536;
 
-// What follows counts by SteadyNow.
+// Bounds a deadline; it then counts by SteadyNow.
 absl::Time Bounded(absl::Time deadline) {
   return std::min(SteadyTimeOf(deadline), SteadyNow() + BrokerConnection::kMostWait);
 }
@@ -37,7 +37,7 @@ bool WaitForBytes(int socket, absl::Time deadline) {
   }
 }
 
-// The descriptor that came with a message; -1: none.
+// Returns the descriptor that came with a message; -1: none.
 int DescriptorOf(msghdr* message) {
   int descriptor = -1;
   for (cmsghdr* header = CMSG_FIRSTHDR(message); header != nullptr; header = CMSG_NXTHDR(message, header)) {
@@ -122,7 +122,7 @@ void BrokerConnection::Leave(absl::Time deadline) {
       const v1::SharedMemoryRequest request = FreeRequest(std::move(unwanted_.back()));
       unwanted_.pop_back();
       lock.unlock();
-      // Where the server has gone, so has the region.
+      // If the server has gone, so has the region.
       const absl::StatusOr<Answer> answer = Exchange(request, deadline);
       if (answer.ok() && answer->descriptor >= 0) close(answer->descriptor);
       lock.lock();
@@ -145,7 +145,7 @@ void BrokerConnection::TakeOwedAnswer() {
 absl::StatusOr<BrokerConnection::Answer> BrokerConnection::Exchange(const v1::SharedMemoryRequest& request,
                                                                     absl::Time deadline) {
   const std::string bytes = request.SerializeAsString();
-  // There is room: nothing else is under way. Who hung up may have said why.
+  // There is room: nothing else is under way. A server that hung up may have given a reason.
   if (send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EPIPE) {
     return Gone(std::strerror(errno));
   }

@@ -17,13 +17,13 @@
 
 namespace tensord::client {
 
-// The connection to the socket at which a server hands out shared memory. One request is under way at a time, and no
-// wait is without an end: one that is over leaves an answer that is still to come, and until it has come all others are
-// refused at once, so that a server that is stuck costs one wait. Owns the socket; thread-safe.
+// The connection to the socket at which a server hands out shared memory. One request is under way at a time, and every
+// wait has an end. A wait that is over leaves its answer still to come. Until the answer has come, all others are
+// refused at once, so that a stuck server costs one wait. Owns the socket; thread-safe.
 class BrokerConnection {
  public:
-  // Beyond it nobody waits, whatever the deadline. A region of many GiB, whose pages the server takes first, is there
-  // by then.
+  // The longest wait, whatever the deadline. A region of many GiB, whose pages the server takes first, is there by
+  // then.
   static constexpr absl::Duration kMostWait = absl::Seconds(10);
 
   // The owner closes the descriptor.
@@ -33,19 +33,19 @@ class BrokerConnection {
     int64_t size_bytes = 0;
   };
 
-  // UNAVAILABLE where nobody takes the connection by then.
+  // Fails with UNAVAILABLE if nobody takes the connection by then.
   static absl::StatusOr<std::unique_ptr<BrokerConnection>> Connect(const std::string& path, std::string authorization,
                                                                    absl::Time deadline);
   ~BrokerConnection();
   BrokerConnection(const BrokerConnection&) = delete;
   BrokerConnection& operator=(const BrokerConnection&) = delete;
 
-  // What the server refuses; DEADLINE_EXCEEDED where it does not answer in time; UNAVAILABLE where it has gone, or
-  // still owes an answer.
+  // Returns the server's refusal; DEADLINE_EXCEEDED if it does not answer in time; UNAVAILABLE if it has gone, or still
+  // owes an answer.
   absl::StatusOr<Region> Allocate(size_t size_bytes, absl::Time deadline);
-  // Now, or after the request that is under way, or when the answer has come that is owed.
+  // Frees the region now, or after the request under way, or when the owed answer has come.
   void Free(const std::string& region);
-  // Whether the server has closed it; its regions are gone then.
+  // Tells whether the server has closed it; its regions are gone then.
   bool HasHungUp() const;
 
  private:
@@ -57,7 +57,7 @@ class BrokerConnection {
   BrokerConnection(std::string path, int socket, std::string authorization)
       : path_(std::move(path)), socket_(socket), authorization_(std::move(authorization)) {}
 
-  // Between them this thread is the one that asks.
+  // Enter begins a request of this thread, and Leave ends it.
   bool Enter(absl::Time deadline);
   void Leave(absl::Time deadline);
   void TakeOwedAnswer();

@@ -15,17 +15,17 @@
 
 namespace tensord::client {
 
-// What of one call goes through shared memory: large arguments, which are copied there where they do not lie there, and
-// places for results that are expected to be large. Where there is no memory to be had in half of the time they go in
+// The part of one call that goes through shared memory: large arguments, which are copied there unless they lie there,
+// and places for results that are expected to be large. If no memory is to be had in half of the time, they go in
 // messages. Without memory everything does. Keeps all of it until the call is over. Confined to the call.
 class SharedCall {
  public:
   SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Argument> arguments,
              absl::Span<const size_t> result_bytes, absl::Time deadline);
 
-  // By argument; empty: none.
+  // Returns places by argument; empty: none.
   absl::Span<const std::optional<SharedPlace>> places() const { return places_; }
-  // By result, empty where there is none; or empty.
+  // Returns spaces by result, empty for a result without one; or nothing.
   absl::Span<const ResultSpace> spaces() const { return spaces_; }
   // Asks for results there.
   void SetSpaces(v1::ExecuteRequest* request) const;

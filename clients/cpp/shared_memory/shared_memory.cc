@@ -19,7 +19,7 @@ size_t RoundUp(size_t size_bytes) {
   return (size_bytes + step - 1) / step * step;
 }
 
-// Tells whether a region has so many bytes and keeps them: who wrote to what is gone would die by SIGBUS.
+// Tells whether a region has so many bytes and keeps them: a write to a missing page would end the process by SIGBUS.
 bool HasForGood(int descriptor, size_t size_bytes) {
   struct stat file = {};
   const int seals = fcntl(descriptor, F_GET_SEALS);

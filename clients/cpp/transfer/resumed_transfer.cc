@@ -19,7 +19,7 @@ namespace {
 
 constexpr absl::Duration kCleanUp = absl::Seconds(1);
 
-// Of an upload: bytes that another one left under the handle are not gone on with.
+// Returns the id of an upload: it does not go on from bytes that another upload left under the handle.
 uint64_t NewId() { return absl::Uniform<uint64_t>(absl::IntervalClosed, absl::BitGen(), 1, UINT64_MAX); }
 
 // False: there is to be no other attempt.
@@ -105,13 +105,13 @@ class Upload {
     return is_same ? absl::OkStatus() : refused;
   }
 
-  // An upload that is not resumable, and ends early, takes what there is of one with it. One of somebody else, or a
-  // tensor, stays.
+  // Deletes a part left by a broken upload: an upload that is not resumable, and ends early, does so. An upload of
+  // somebody else, or a tensor, stays.
   void GiveUp() {
     header_.set_resumable(false);
     const absl::Time deadline = SteadyNow() + kCleanUp;
     RetryBackoff backoff;
-    // Another time where the server has not noticed yet that the upload is over.
+    // Tries again if the server has not noticed yet that the upload is over.
     do {
       const SentTensor given_up = SendTensor(stub_, make_context_(deadline), header_, tensor_, 0, 0);
       if (ReasonOf(given_up.status) != "HANDLE_INCOMPLETE") return;

@@ -18,16 +18,16 @@ namespace tensord::client {
 // The context of a call with that deadline, by SteadyNow as all of them here.
 using MakeContext = std::function<std::unique_ptr<grpc::ClientContext>(absl::Time deadline)>;
 
-// Whether the connection broke, or there is none at the moment; a server that refuses says why.
+// Tells whether the connection broke, or there is none at the moment; a refusing server gives a reason.
 bool IsBroken(const absl::Status& status);
 
-// Tensors to a session and back by as many calls as it takes: one whose connection breaks, or a chunk of which came to
-// harm, is followed by another that goes on at the byte that the other end has, after a pause (RetryBackoff). All of
-// them have one deadline. They block; what fails for another reason, or too often in a row, is the last call's status.
+// Tensors to a session and back by as many calls as it takes. If a connection breaks, or a chunk comes to harm, another
+// call goes on at the byte that the other end has, after a pause (RetryBackoff). All of them have one deadline. They
+// block; the status of another failure, or of too many in a row, is the last call's.
 
-// What is large goes by the connection for such. An upload that fails for good leaves nothing on a server that can
-// still be told so; elsewhere what arrived stays under the handle until it is uploaded again or deleted, or the session
-// ends. `was_sent`: by a call before, all of it, whose answer never came.
+// Uploads a tensor; large ones go by `large`. An upload that fails for good leaves nothing on a server that can still
+// be told so; elsewhere the received bytes stay under the handle until it is uploaded again or deleted, or the session
+// ends. `was_sent`: an earlier call sent all of it, and its answer never came.
 absl::Status UploadTensor(grpc::GenericStub& stub, UploadConnection& large, const MakeContext& make_context,
                           absl::Time deadline, v1::PutTensorRequest::Header header, const HostTensor& tensor,
                           bool was_sent = false);

@@ -15,7 +15,8 @@
 namespace tensord::client {
 namespace {
 
-// A download is asked for its size first: up to here that call brings the tensor too, which is as fast as another call.
+// A download asks for the size first: up to this size that call brings the tensor too, which is as fast as another
+// call.
 constexpr uint64_t kMostInMessages = uint64_t{512} << 10;
 
 // Half of the time at most: where no memory comes, the tensor still goes in messages.
@@ -31,7 +32,7 @@ v1::SharedSpace SpaceOf(const SharedPlace& place, size_t size_bytes) {
   return space;
 }
 
-// Whether a call that failed so leaves it to messages.
+// Tells whether a call that failed in this way leaves the tensor to messages.
 bool IsForMessages(const absl::Status& status, SharedMemory& memory) {
   const std::string reason = ReasonOf(status);
   if (reason == "REGION_UNKNOWN") {
@@ -77,7 +78,7 @@ std::optional<absl::StatusOr<HostTensor>> DownloadShared(SharedMemory* memory, g
   const auto receive = [&](TensorGathering* gathering) {
     return ReceiveTensor(stub, make_context(deadline), request, gathering);
   };
-  // What is not the tensor; none: in messages.
+  // Returns an outcome other than the tensor; none: it goes in messages.
   const auto failure = [&](const absl::Status& status) -> std::optional<absl::StatusOr<HostTensor>> {
     // A chunk came to harm, or the tensor became a larger one meanwhile.
     const bool is_changed = absl::IsDataLoss(status) || ReasonOf(status) == "REGION_RANGE";

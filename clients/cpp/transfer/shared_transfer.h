@@ -14,9 +14,9 @@
 
 namespace tensord::client {
 
-// Whole tensors to a session and back through shared memory, one attempt, which blocks. What is small, what finds no
-// memory in half of the time, and what the server cannot take that way or not at the moment, is to go in messages
-// (resumed_transfer): so does all where `memory` is null.
+// Whole tensors to a session and back through shared memory, one attempt, which blocks. Messages (resumed_transfer)
+// carry small tensors, those for which no memory is found in half of the time, and those that the server cannot take
+// that way or not at the moment; all tensors if `memory` is null.
 
 struct SharedUpload {
   std::optional<absl::Status> outcome;  // none: in messages

@@ -16,8 +16,9 @@
 
 namespace tensord::client {
 
-// A tensor whose chunks come one after the other, in one call of GetTensor or in several, each of which begins with the
-// header and goes on where the one before broke off. Thread-compatible. INTERNAL for what is no answer of a server.
+// A tensor whose chunks come one after the other, in one call of GetTensor or in several. Each call begins with the
+// header and goes on at the byte at which the one before broke off. Thread-compatible. INTERNAL for bytes that are no
+// answer of a server.
 class TensorGathering {
  public:
   // `space`: in shared memory, where all of it may be instead of in chunks.
@@ -26,11 +27,11 @@ class TensorGathering {
   // ABORTED where it is not the header of the calls before; the tensor is another one then.
   absl::Status Begin(const v1::GetTensorResponse::Header& header);
   // Each byte is copied once, out of gRPC's buffers. `between` is called after each of the steps that this takes.
-  // DATA_LOSS where the checksum does not match: the chunk counts as not arrived.
+  // DATA_LOSS if the checksum does not match: the chunk counts as not arrived.
   absl::Status Add(const grpc::ByteBuffer& message, absl::FunctionRef<void()> between);
-  // Those before are there.
+  // Returns the number of bytes that are there.
   uint64_t arrived() const { return arrived_; }
-  // Of all of it, once it has begun.
+  // Returns the size of all of it, once it has begun.
   uint64_t size() const { return size_; }
   bool is_complete() const { return has_begun_ && arrived_ == size_; }
   // Once all are.

@@ -34,7 +34,7 @@ grpc::ByteBuffer ToBytes(const google::protobuf::Message& message) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// What protobuf makes of a chunk, around the tensor's own memory.
+// Encodes a chunk as protobuf does, around the tensor's own memory.
 grpc::ByteBuffer EncodeChunk(const HostTensor& tensor, size_t offset, size_t size, uint32_t crc) {
   v1::PutTensorRequest::Chunk fields;
   fields.set_offset(static_cast<int64_t>(offset));

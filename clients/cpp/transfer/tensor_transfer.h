@@ -23,7 +23,7 @@ struct SentTensor {
   bool is_sent = false;  // all that was to be sent was given to the transport
 };
 
-// Of a call that ended well and without all of its answer: gRPC lets go of messages that nobody has read yet where the
+// Returns the status of a call that ended well and without all of its answer: gRPC drops unread messages if the
 // connection breaks behind them.
 absl::Status AnswerLost();
 
@@ -32,7 +32,7 @@ absl::Status AnswerLost();
 SentTensor SendTensor(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context,
                       v1::PutTensorRequest::Header header, const HostTensor& tensor, size_t begin, size_t end);
 
-// A call of GetTensor, from the request's offset on, which is where the gathering is.
+// Makes a call of GetTensor, from the request's offset on, at which the gathering is.
 absl::Status ReceiveTensor(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context,
                            const v1::GetTensorRequest& request, TensorGathering* gathering);
 

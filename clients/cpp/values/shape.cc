@@ -22,7 +22,7 @@ bool HasRunTimeSize(absl::Span<const int64_t> shape) {
 bool MayFit(int64_t size, int64_t dim) { return dim == kRunTimeSize || size <= dim; }
 
 absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> shape) {
-  // Zeros are left out of the product, so that a shape is refused or not whatever the order of its dimensions.
+  // Zeros are left out of the product, so that the order of the dimensions does not decide whether a shape is refused.
   int64_t product = 1;
   bool is_empty = false;
   if (HasRunTimeSize(shape)) {

@@ -6,7 +6,7 @@
 
 namespace tensord::client {
 
-// A duration of the server's.
+// Returns a duration of the server's.
 inline absl::Duration ToAbslDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }

@@ -21,29 +21,27 @@ namespace tensord::client {
 inline constexpr char kExecuteMethod[] = "/tensord.v1.Compute/Execute";
 inline constexpr char kExecuteStreamMethod[] = "/tensord.v1.Compute/ExecuteStream";
 
-// The bytes that protobuf makes of `request` with `arguments` in its field of that name, which must be empty in
-// `request`. The tensors' bytes are not copied: the buffer holds references to them. Those that have a place in
-// `places`, which has an entry an argument or none, are named by it. INVALID_ARGUMENT past the 4 GiB that a gRPC
-// message can have.
+// Encodes `request` as protobuf does, with `arguments` in its field of that name, which must be empty in `request`. The
+// tensors' bytes are not copied: the buffer holds references to them. Tensors with a place in `places`, which has an
+// entry an argument or none, are named by it. INVALID_ARGUMENT past the 4 GiB that a gRPC message can have.
 absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& request,
                                                       absl::Span<const Argument> arguments,
                                                       absl::Span<const std::optional<SharedPlace>> places = {});
 
-// Copies each result that was to be returned once, into memory of its own, but for those that the server put into their
-// space of `spaces`. Results without a plan were to be returned. A result that does not name its order has
-// `default_order`. INTERNAL where the bytes are no ExecuteResponse, or a result's data does not fit its dtype and
-// shape.
+// Decodes a response. Copies each returned result once, into memory of its own, but for those that the server put into
+// their space of `spaces`. Results without a plan count as returned. A result that does not name its order has
+// `default_order`. INTERNAL if the bytes are no ExecuteResponse, or a result's data does not fit its dtype and shape.
 absl::StatusOr<ExecuteAnswer> DecodeExecuteResponse(const grpc::ByteBuffer& response, MemoryOrder default_order,
                                                     absl::Span<const ResultPlan> plans = {},
                                                     absl::Span<const ResultSpace> spaces = {});
 
-// Whose response of a stream it is, and the error that it brings instead of results, if any.
+// The owner of a stream's response, and the error that it brings instead of results, if any.
 struct ResponseHead {
   uint64_t request_id = 0;
   absl::Status error;
 };
 
-// Passes over the results. INTERNAL where the bytes are no ExecuteResponse as far as it reads them.
+// Passes over the results. INTERNAL if the bytes are no ExecuteResponse as far as it reads them.
 absl::StatusOr<ResponseHead> ReadResponseHead(const grpc::ByteBuffer& response);
 
 }  // namespace tensord::client

@@ -18,7 +18,7 @@ absl::string_view HealthName(Health health);
 
 grpc::ByteBuffer EncodeHealthRequest(absl::string_view service);
 
-// INTERNAL where the bytes are no HealthCheckResponse. A status of a later protocol is kUnknown.
+// Fails with INTERNAL if the bytes are no HealthCheckResponse. A status of a later protocol is kUnknown.
 absl::StatusOr<Health> DecodeHealthResponse(const grpc::ByteBuffer& response);
 
 }  // namespace tensord::client

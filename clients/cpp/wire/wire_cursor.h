@@ -28,7 +28,7 @@ class WireCursor {
   static constexpr uint32_t kLengthDelimited = 2;
   static constexpr uint32_t kFixed32 = 5;
 
-  // None where gRPC cannot hand the message out (it could not be decompressed).
+  // None if gRPC cannot hand the message out (it could not be decompressed).
   static std::optional<WireCursor> Open(const grpc::ByteBuffer& message);
 
   // Bytes read so far, and of the whole message.
@@ -41,7 +41,8 @@ class WireCursor {
   bool ReadLength(uint64_t end, uint64_t* field_end);
   bool ReadBytes(void* target, uint64_t count);
   bool ReadString(uint64_t count, std::string* target);
-  // What of the next `most` bytes lies in one slice; it stays there as long as the cursor. False at the end.
+  // Reads the part of the next `most` bytes that lies in one slice; it stays there as long as the cursor. False at the
+  // end.
   bool ReadPiece(uint64_t most, absl::string_view* piece);
   bool Skip(uint64_t count);
   // Skips the value of a field that the reader does not know.

@@ -23,7 +23,7 @@ absl::Status Run(const char* target) {
   const Tensor weights = Tensor::FromVector<float>({1, 0, 0, 1, 1, 1}, {3, 2});
   const Tensor probabilities = Softmax(MatMul(x, weights) + 0.5);
 
-  // Nothing has been computed yet. Both results come from one program, which is compiled at the first call.
+  // Nothing has been computed yet. Both results come from one program, compiled at the first call.
   absl::StatusOr<std::vector<HostTensor>> values = EvalAll(**client, {probabilities, Sum(probabilities, {0})});
   if (!values.ok()) return values.status();
   for (const HostTensor& value : *values) {

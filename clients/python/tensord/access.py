@@ -32,7 +32,7 @@ class Access:
 
     @classmethod
     def from_environment(cls):
-        """Of TENSORD_TLS ("1"), TENSORD_CA_FILE, TENSORD_CERTIFICATE_FILE, TENSORD_KEY_FILE, TENSORD_TOKEN and
+        """From TENSORD_TLS ("1"), TENSORD_CA_FILE, TENSORD_CERTIFICATE_FILE, TENSORD_KEY_FILE, TENSORD_TOKEN and
         TENSORD_TOKEN_FILE, which tensordctl reads too."""
         names = ("ca_file", "certificate_file", "key_file", "token", "token_file")
         values = {name: os.environ.get(f"TENSORD_{name.upper()}") or None for name in names}
@@ -48,7 +48,7 @@ class Access:
         return grpc.ssl_channel_credentials(self._ca, self._key, self._certificate)
 
     def metadata(self, target, encrypted):
-        """What goes with each call. ValueError where a token would travel to another machine in plain text."""
+        """The metadata of each call. ValueError if a token would travel to another machine in plain text."""
         if not self._token:
             return ()
         if not encrypted and not is_local(target):
@@ -57,7 +57,7 @@ class Access:
 
 
 def is_local(target):
-    """Whether what is sent to the target stays on this machine."""
+    """Tell whether bytes sent to the target stay on this machine."""
     return _LOCAL.match(target) is not None
 
 

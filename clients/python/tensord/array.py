@@ -37,7 +37,7 @@ class Array:
 
     @property
     def nbytes(self):
-        """Of its elements: an integer, or a Dim."""
+        """The bytes of its elements: an integer, or a Dim."""
         return self.size * self.itemsize
 
     def __len__(self):

@@ -30,7 +30,7 @@ _CHANNEL_OPTIONS = [
     ("grpc.http2.max_frame_size", _FRAME_BYTES),
     ("grpc.http2.lookahead_bytes", _FRAME_BYTES),
 ]
-# Those that change nothing, or do so once. They are made again where they got no answer, as Execute is where it keeps
+# Methods that change nothing, or do so once. They are called again if they got no answer, and so is Execute if it keeps
 # and donates nothing: behind a balancer another server has it.
 _IDEMPOTENT = ("Compile", "Explain", "GetProgram", "GetServerInfo")
 _MOST_ATTEMPTS = 4
@@ -40,9 +40,9 @@ _HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 
 
 def default_target():
-    """Where a server listens that was started without --listen: a socket in the user's runtime folder.
+    """The address of a server that was started without --listen: a socket in the user's runtime folder.
 
-    The environment variable TENSORD_TARGET, where it is set, names another one.
+    The environment variable TENSORD_TARGET, if set, names another one.
     """
     target = os.environ.get("TENSORD_TARGET")
     if target:
@@ -324,7 +324,7 @@ class Client:
             time.sleep(0.02)
 
     def _why_not(self):
-        """What the connection failed of last, in gRPC's words and a parenthesis."""
+        """The last failure of the connection, in gRPC's words and a parenthesis."""
         try:
             self._channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=_PROBE_SECONDS)
         except grpc.RpcError as failure:
@@ -396,7 +396,7 @@ class Client:
             raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
 
     def _metadata_with(self, route):
-        """What goes with a call that has this key for a balancer; the client's own metadata may name one for all."""
+        """The metadata of a call with this key for a balancer; the client's own metadata may name one for all."""
         if route is None or not self._chooses_routes:
             return self._metadata or None
         return self._metadata + ((METADATA_KEY, route),)

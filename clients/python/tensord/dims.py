@@ -103,7 +103,7 @@ class Dim:
         return Dim({((AxisSize(array, axis), 1),): 1})
 
     def leaves(self):
-        """What the size depends on: names of symbols, and AxisSizes."""
+        """The leaves that the size depends on: names of symbols, and AxisSizes."""
         found = set()
         for monomial in self._terms:
             for atom, _ in monomial:

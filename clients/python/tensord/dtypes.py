@@ -54,7 +54,7 @@ class DType:
 
     @property
     def dtype(self):
-        """What NumPy's own functions take for a type."""
+        """The type for NumPy's own functions."""
         return self.numpy
 
     @property
@@ -143,7 +143,7 @@ def inexact_loop(dtype):
 
 
 def is_weak(value):
-    """Whether a value is a plain Python number. NumPy's float64 scalars derive from float and are none."""
+    """Tell whether a value is a plain Python number. NumPy's float64 scalars derive from float and are none."""
     return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
 
 
@@ -167,7 +167,7 @@ def promote_types(left, right):
 
 
 def fits(value, dtype):
-    """Whether a Python integer is one of a type's numbers, where those are integers."""
+    """Tell whether a Python integer is one of a type's numbers, if those are integers."""
     return not dtype.is_integer or -(1 << (dtype.bits - 1)) <= value < 1 << (dtype.bits - 1)
 
 

@@ -71,7 +71,7 @@ class LinAlgError(FailedPrecondition, np.linalg.LinAlgError):
 
 
 class NotMatrices(LinAlgError, ValueError):
-    """What linear algebra is asked of are no matrices, or not square ones; seen while tracing."""
+    """The operands of linear algebra are no matrices, or not square ones; seen while tracing."""
 
     code = "INVALID_ARGUMENT"
 
@@ -149,7 +149,7 @@ _BY_CODE = {
 }
 # Refusals that have a class of their own.
 _BY_REASON = dict.fromkeys(("MATRIX_SINGULAR", "MATRIX_NOT_POSITIVE_DEFINITE", "NO_CONVERGENCE"), LinAlgError)
-# As gRPC tells of an answer that is none of its own.
+# gRPC's words for an answer that is none of its own.
 _HTTP_STATUS = re.compile(r"Received http2 header with status: (\d+)")
 _PROXY_MEANS = {
     502: ": the server behind it broke the call off",

@@ -36,7 +36,7 @@ def _transform(kind, x, lengths, axes, norm, out=None):
     lengths = [] if lengths is None else _full_lengths(kind, lengths, axes, x.shape)
     shape = list(x.shape)
     last = len(axes) - 1
-    # As they are carried out: of an axis that is named twice the last one counts.
+    # In the order in which they are carried out: if an axis is named twice, the last one counts.
     for place in range(len(axes)) if kind == "irfft" else reversed(range(len(axes))):
         axis = axes[place]
         length = lengths[place] if lengths else x.shape[axis]

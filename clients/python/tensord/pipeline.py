@@ -102,7 +102,8 @@ class Pipeline:
             raise self._failure
 
     def _fingerprint_of(self, program):
-        """By which the session's server knows a CompiledProgram, which may have been compiled on another one."""
+        """The fingerprint by which the session's server knows a CompiledProgram, which may have been compiled on
+        another one."""
         fingerprint = self._fingerprints.get(program)
         if fingerprint is None:
             fingerprint = program.make_known(self.session.client, self.session.route)
@@ -110,8 +111,8 @@ class Pipeline:
         return fingerprint
 
     def _share(self, program, kept):
-        """What of a run goes through shared memory, or None. Nothing does once the memory's server has gone: what a stream
-        has refused cannot be said again in messages, since other runs follow it."""
+        """The part of a run that goes through shared memory, or None. Nothing does once the memory's server has gone: a
+        run that a stream has refused cannot be sent again in messages, since other runs follow it."""
         if not self._memory or self._memory.has_gone():
             return None
         expected = program.expected_bytes()
@@ -197,7 +198,7 @@ class _Run:
         self._answered.wait()
 
     def spaces(self):
-        """Where results may be, by result."""
+        """The places that results may take, by result."""
         return self._shared.spaces if self._shared else ()
 
     def finish(self, payloads, stats):

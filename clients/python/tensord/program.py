@@ -32,7 +32,7 @@ class Spec:
 
     @property
     def nbytes(self):
-        """Of an array of this type; 0 where a symbol decides."""
+        """The bytes of an array of this type; 0 if a symbol decides."""
         static = all(dims.is_static(size) for size in self.shape)
         return self.dtype.itemsize * math.prod(self.shape) if static else 0
 
@@ -85,7 +85,7 @@ class Traced:
         ]
 
     def flatten_kept(self, keep):
-        """Which results to keep, one truth value each; an empty list for none."""
+        """The results to keep, one truth value each; an empty list for none."""
         if isinstance(keep, bool):
             return [True] * len(self.output_specs) if keep else []
         return [bool(kept) for kept in self._results.leaves_of(keep)]
@@ -185,7 +185,7 @@ def _checked(name, value, expected, sizes):
 
 
 def _binds(expected, shape, sizes):
-    """Whether a shape is an instance of the expected one, given the symbols' sizes, to which it adds."""
+    """Tell whether a shape is an instance of the expected one, given the symbols' sizes, to which it adds."""
     if len(expected) != len(shape):
         return False
     return all(
@@ -266,7 +266,7 @@ class CompiledProgram:
         return self._traced.unflatten_results(arrays)
 
     def prepare(self, args, keep, named=None):
-        """What a call sends: its arguments, checked, and which of the results are kept."""
+        """The parts of a call to send: its arguments, checked, and the results to keep."""
         return self._traced.flatten_arguments(args, named), self._traced.flatten_kept(keep)
 
     def unflatten_results(self, results):
@@ -281,7 +281,7 @@ class CompiledProgram:
         self._count(Stats(message, round_trip_time))
 
     def expected_bytes(self):
-        """How large each result will probably be: as the last one that came, else as its type says. 0: unknown."""
+        """The probable size of each result: that of the last one that came, else that of its type. 0: unknown."""
         last = self._alignment.result_bytes or [0] * len(self.output_specs)
         return [bytes_then or spec.nbytes for bytes_then, spec in zip(last, self.output_specs)]
 

@@ -1,4 +1,4 @@
-"""What the server says of runs and compilations."""
+"""The server's figures of runs and compilations."""
 
 from tensord import contract
 
@@ -6,7 +6,7 @@ _SOURCES = {number: name.removeprefix("SOURCE_").lower() for name, number in con
 
 
 class Segment:
-    """What one kernel of a profiled run did: backend, kernel as text, names of the graph's nodes that it computed.
+    """The work of one kernel of a profiled run: backend, kernel as text, names of the graph's nodes that it computed.
 
     start, since the run began, and duration are in seconds.
     """

@@ -9,11 +9,11 @@
 
 namespace tensord::client {
 
-// Whom a client trusts, and what it shows the server to be let in. A value.
+// The servers that a client trusts, and the credentials that it shows. A value.
 struct Access {
   // TLS. Set by any of the files below, too.
   bool tls = false;
-  // Who signs the server's certificate, in PEM; empty: the authorities of the system.
+  // The signers of the server's certificate, in PEM; empty: the authorities of the system.
   std::string ca_file;
   // The client's own certificate and its key, in PEM; both or none.
   std::string certificate_file;
@@ -23,14 +23,14 @@ struct Access {
   std::string token_file;
 };
 
-// What the environment says: TENSORD_TLS ("1"), TENSORD_CA_FILE, TENSORD_CERTIFICATE_FILE, TENSORD_KEY_FILE,
-// TENSORD_TOKEN, TENSORD_TOKEN_FILE.
+// Reads the environment: TENSORD_TLS ("1"), TENSORD_CA_FILE, TENSORD_CERTIFICATE_FILE, TENSORD_KEY_FILE, TENSORD_TOKEN,
+// TENSORD_TOKEN_FILE.
 Access AccessFromEnvironment();
 
-// Whether what is sent to a target stays on this machine: a unix socket, or a loopback address.
+// Tells whether bytes sent to a target stay on this machine: a unix socket, or a loopback address.
 bool IsLocal(absl::string_view target);
 
-// Reads the files and sets credentials and metadata of the options. INVALID_ARGUMENT where a file cannot be read, one
+// Reads the files and sets credentials and metadata of the options. INVALID_ARGUMENT if a file cannot be read, one
 // of a pair is missing, or a token would travel to another machine in plain text.
 absl::Status SetAccess(const Access& access, ConnectOptions* options);
 

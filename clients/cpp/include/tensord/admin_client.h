@@ -18,17 +18,17 @@ namespace tensord::client {
 // canonical code and message, with GetErrorDetail for what the server knows beyond them.
 class AdminClient {
  public:
-  // The target has no default. UNAVAILABLE where no server answers in time.
+  // The target has no default. UNAVAILABLE if no server answers in time.
   static absl::StatusOr<std::unique_ptr<AdminClient>> Connect(ConnectOptions options);
   ~AdminClient();
 
   // All pages as one.
   absl::StatusOr<v1::ListProgramsResponse> ListPrograms();
-  // How many there were.
+  // Evicts programs; returns how many there were.
   absl::StatusOr<int64_t> EvictPrograms(const v1::EvictProgramsRequest& request);
-  // Out of quarantine; how many were there.
+  // Releases programs from quarantine; returns how many were there.
   absl::StatusOr<int64_t> ReleasePrograms(const v1::ReleaseProgramsRequest& request);
-  // The calls in progress, the oldest first.
+  // Returns the calls in progress, the oldest first.
   absl::StatusOr<v1::ListCallsResponse> ListCalls(const v1::ListCallsRequest& request);
   // Ends one, by its id.
   absl::Status CancelCall(absl::string_view id);
@@ -36,9 +36,10 @@ class AdminClient {
   absl::Status CloseSession(absl::string_view session);
   absl::StatusOr<v1::DumpFlightRecorderResponse> DumpFlightRecorder(const v1::DumpFlightRecorderRequest& request);
   absl::Status SetLogLevel(absl::string_view level);
-  // The server takes no new work from now on, ends what it has, within the timeout where one is given, and stops.
+  // Makes the server take no new work from now on, end its current work, within the timeout if one is given, and stop.
   absl::Status Drain(std::optional<absl::Duration> timeout);
-  // Where the server's threads spend the processor, sampled for as long as the request says; comes when that is over.
+  // Samples the functions in which the server's threads spend the processor, for as long as the request says; returns
+  // when that is over.
   absl::StatusOr<v1::CaptureProfileResponse> CaptureProfile(const v1::CaptureProfileRequest& request);
   // Any method of the listener, "/grpc.channelz.v1.Channelz/GetServers", with the bytes of its messages.
   absl::StatusOr<std::string> CallRaw(const std::string& method, const std::string& request);

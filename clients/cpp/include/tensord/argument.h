@@ -20,7 +20,7 @@ class Argument {
   // Names a tensor of the session and gives it up: a result may take its memory and its name.
   static Argument Donated(std::string handle) { return Argument(std::move(handle), true); }
 
-  // Null for a handle.
+  // Returns null for a handle.
   const HostTensor* tensor() const { return tensor_.has_value() ? &*tensor_ : nullptr; }
   const std::string& handle() const { return handle_; }
   bool is_donated() const { return is_donated_; }

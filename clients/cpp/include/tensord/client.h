@@ -91,7 +91,7 @@ class Client {
   absl::StatusOr<Health> CheckHealth(absl::string_view service = "");
 
   const std::string& target() const { return options_.target; }
-  // Memory from which and into which tensors pass without a copy; null if the server offers none.
+  // Returns the memory from which and into which tensors pass without a copy; null if the server offers none.
   const std::shared_ptr<SharedMemory>& shared_memory() const { return shared_memory_; }
 
  private:

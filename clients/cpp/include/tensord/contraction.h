@@ -9,8 +9,8 @@
 
 namespace tensord::client {
 
-// Which axes of two operands are paired: contracted ones are summed over, batching ones walk in step. Negative axes
-// count from the end.
+// The paired axes of two operands: contracted ones are summed over, batching ones walk in step. Negative axes count
+// from the end.
 struct DotDimensions {
   std::vector<int64_t> lhs_contracting;
   std::vector<int64_t> rhs_contracting;
@@ -23,8 +23,8 @@ struct DotDimensions {
 Tensor DotGeneral(const Tensor& lhs, const Tensor& rhs, const DotDimensions& dimensions,
                   std::optional<DType> result_dtype = std::nullopt);
 
-// As NumPy's matmul: the last two axes are matrices, those before them broadcast, a vector is a row on the left and
-// a column on the right.
+// Multiplies as NumPy's matmul: the last two axes are matrices, those before them broadcast, a vector is a row on the
+// left and a column on the right.
 Tensor MatMul(const Tensor& a, const Tensor& b);
 
 }  // namespace tensord::client

@@ -5,8 +5,8 @@
 
 namespace tensord::client {
 
-// $TENSORD_TARGET; or where a server of this user listens by default, which is "unix:$XDG_RUNTIME_DIR/tensord.sock", or
-// "unix:/tmp/tensord-<uid>/tensord.sock". A variable that is unset or empty says nothing.
+// Returns $TENSORD_TARGET, or the default address of this user's server: "unix:$XDG_RUNTIME_DIR/tensord.sock", or
+// "unix:/tmp/tensord-<uid>/tensord.sock". An empty variable counts as unset.
 std::string DefaultTarget();
 
 }  // namespace tensord::client

@@ -32,7 +32,7 @@ enum class MemoryOrder {
 inline v1::DType ToWire(DType dtype) { return static_cast<v1::DType>(dtype); }
 inline v1::MemoryOrder ToWire(MemoryOrder order) { return static_cast<v1::MemoryOrder>(order); }
 
-// False for a number that is no dtype known here (a newer server's, or garbage).
+// Returns false for a number that is no dtype known here (a newer server's, or garbage).
 bool IsKnownDType(int wire_value);
 
 int64_t SizeInBytes(DType dtype);

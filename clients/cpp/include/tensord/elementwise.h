@@ -1,5 +1,5 @@
 // Elementwise operations. Operands broadcast to one shape as NumPy broadcasts, and must have one dtype; numbers beside
-// a tensor take the tensor's (see Operand). Which dtypes an operation takes is the server's to say, when it compiles.
+// a tensor take the tensor's (see Operand). The server decides which dtypes an operation takes, when it compiles.
 #ifndef TENSORD_ELEMENTWISE_H_
 #define TENSORD_ELEMENTWISE_H_
 
@@ -72,7 +72,7 @@ Tensor LessEqual(const Operand& a, const Operand& b);
 Tensor Greater(const Operand& a, const Operand& b);
 Tensor GreaterEqual(const Operand& a, const Operand& b);
 
-// on_true where the BOOL tensor `pred` holds, else on_false.
+// on_true if the BOOL tensor `pred` holds, else on_false.
 Tensor Select(const Tensor& pred, const Operand& on_true, const Operand& on_false);
 // x within [min, max]; max wins where min is above it.
 Tensor Clamp(const Operand& min, const Tensor& x, const Operand& max);

@@ -12,7 +12,7 @@
 
 namespace tensord::client {
 
-// What the server says of a failed call beyond code and message. Fields that do not apply are empty or 0.
+// The server's information on a failed call beyond code and message. Fields that do not apply are empty or 0.
 struct ErrorDetail {
   std::string reason;  // stable and documented, for example "SHAPE_MISMATCH": match on it, never on a message
   std::string node;
@@ -23,9 +23,9 @@ struct ErrorDetail {
   std::optional<absl::Duration> retry_after;
 };
 
-// The detail of a status that a Client returned; none where the server sent none, or the call never reached one.
+// Returns the detail of a status that a Client returned; none if the server sent none, or the call never reached one.
 std::optional<ErrorDetail> GetErrorDetail(const absl::Status& status);
-// Its reason; empty where there is no detail.
+// Its reason; empty if there is no detail.
 std::string ReasonOf(const absl::Status& status);
 
 // The outcome of a call as an absl::Status that carries the server's detail, for GetErrorDetail.

@@ -18,15 +18,16 @@ struct TracedGraph {
   std::vector<HostTensor> arguments;
 };
 
-// The graph that computes `outputs`, for Client::Compile and Client::Explain. What outputs share stands in it once.
-// Depends on nothing but the operations and the dtypes and shapes of the inputs, so that equal computations find one
-// compiled program. Fails with the first failure among the outputs.
+// Returns the graph that computes `outputs`, for Client::Compile and Client::Explain. Shared parts of the outputs stand
+// in it once. Depends on nothing but the operations and the dtypes and shapes of the inputs, so that equal computations
+// find one compiled program. Fails with the first failure among the outputs.
 absl::StatusOr<TracedGraph> Trace(absl::Span<const Tensor> outputs);
 
-// The value of a tensor, in options.order; one call to the server.
+// Returns the value of a tensor, in options.order; one call to the server.
 absl::StatusOr<HostTensor> Eval(Client& client, const Tensor& output, const ExecuteOptions& options = {});
 
-// The values of several tensors in one call, which computes once what they share. None: no call.
+// Returns the values of several tensors in one call, which computes their shared parts once. Makes no call for no
+// tensors.
 absl::StatusOr<std::vector<HostTensor>> EvalAll(Client& client, absl::Span<const Tensor> outputs,
                                                 const ExecuteOptions& options = {});
 

@@ -1,4 +1,4 @@
-// What a lazy Tensor stands for. Used by the functions that make operations, not by programs.
+// The expression behind a lazy Tensor. Used by the functions that make operations, not by programs.
 #ifndef TENSORD_EXPRESSION_H_
 #define TENSORD_EXPRESSION_H_
 

@@ -1,5 +1,5 @@
 // The wire's gathers and scatters as they are, with StableHLO's attributes, checked before they are sent. Indices are
-// I32 or I64. What is out of bounds is clamped by a gather, so that the slice fits, and skipped whole by a scatter.
+// I32 or I64. A gather clamps an index out of bounds, so that the slice fits; a scatter skips the whole update.
 #ifndef TENSORD_GATHER_SCATTER_H_
 #define TENSORD_GATHER_SCATTER_H_
 
@@ -9,7 +9,7 @@
 
 namespace tensord::client {
 
-// A slice of x of attributes.slice_sizes() for each index vector.
+// Returns a slice of x of attributes.slice_sizes() for each index vector.
 Tensor Gather(const Tensor& x, const Tensor& start_indices, const v1::Gather& attributes);
 
 // The same for slice sizes that are computed from shapes: attributes.slice_sizes() stays empty, and operand i of a size

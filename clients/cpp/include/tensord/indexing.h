@@ -1,6 +1,5 @@
 // Operations that read or write at positions known when the graph runs. Indices are I32 or I64, and count from the
-// front. What is out of bounds is clamped into bounds where an operation reads or replaces a window, and skipped where
-// it puts.
+// front. An index out of bounds is clamped if the operation reads or replaces a window, and skipped if it puts.
 #ifndef TENSORD_INDEXING_H_
 #define TENSORD_INDEXING_H_
 
@@ -11,7 +10,7 @@
 
 namespace tensord::client {
 
-// Entries of x along `axis` at `indices`, whose axes take the place of that axis.
+// Returns the entries of x along `axis` at `indices`, whose axes take the place of that axis.
 Tensor Take(const Tensor& x, const Tensor& indices, int64_t axis = 0);
 // result[…, i, …] = x[…, indices[…, i, …], …] along `axis`. x and indices have equal sizes on all other axes.
 Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, int64_t axis);
@@ -21,7 +20,8 @@ Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, int64_t axis);
 Tensor Put(const Tensor& x, const Tensor& indices, const Tensor& updates, v1::Scatter::Combiner combiner,
            int64_t axis = 0);
 
-// The window of these sizes that starts at `start`: one index for each axis of x, shifted so that the window fits.
+// Returns the window of these sizes that starts at `start`: one index for each axis of x, shifted so that the window
+// fits.
 Tensor DynamicSlice(const Tensor& x, const Tensor& start, const std::vector<int64_t>& sizes);
 // x with the window at `start` replaced by `update`, shifted so that it fits.
 Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const Tensor& start);

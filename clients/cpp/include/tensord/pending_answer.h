@@ -25,10 +25,10 @@ class PendingAnswer {
     if (arrival_ != nullptr) arrival_->Drop();
   }
 
-  // Whether it is there by then. absl::InfinitePast(): whether it is there.
+  // Tells whether the answer is there by then. absl::InfinitePast(): true if it is there now.
   bool WaitUntil(absl::Time deadline) { return arrival_->WaitUntil(deadline); }
-  // Waits until it is there. What the server refused the call with, or what the pipeline ended with. The first time it
-  // copies the tensors out of gRPC's buffers, each once; later it returns the same tensors.
+  // Waits until the answer is there. Returns the server's refusal of the call, or the end of the pipeline. The first
+  // time it copies the tensors out of gRPC's buffers, each once; later it returns the same tensors.
   absl::StatusOr<ExecuteAnswer> Wait() { return arrival_->Wait(); }
 
  private:

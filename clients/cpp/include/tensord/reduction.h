@@ -14,7 +14,7 @@ Tensor Sum(const Tensor& x);
 Tensor Sum(const Tensor& x, const std::vector<int64_t>& axes, bool keep_dims = false);
 Tensor Product(const Tensor& x);
 Tensor Product(const Tensor& x, const std::vector<int64_t>& axes, bool keep_dims = false);
-// Over no element: -inf, the least integer, or false. NaN wins.
+// Returns the greatest element; over no element -inf, the least integer, or false. NaN wins.
 Tensor Max(const Tensor& x);
 Tensor Max(const Tensor& x, const std::vector<int64_t>& axes, bool keep_dims = false);
 Tensor Min(const Tensor& x);

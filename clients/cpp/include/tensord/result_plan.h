@@ -7,12 +7,12 @@
 
 namespace tensord::client {
 
-// What becomes of one of a program's results. A value.
+// The delivery of one of a program's results. A value.
 struct ResultPlan {
   enum class Delivery : uint8_t { kReturn, kKeep, kBoth, kDiscard };
 
   static ResultPlan Return() { return {}; }
-  // Stays in the session under a handle that is new there, or one that the same call donates.
+  // Keeps the result in the session under a handle that is new there, or one that the same call donates.
   static ResultPlan Keep(std::string handle) { return {Delivery::kKeep, std::move(handle)}; }
   // Stays, and is returned.
   static ResultPlan Both(std::string handle) { return {Delivery::kBoth, std::move(handle)}; }

@@ -10,15 +10,15 @@
 
 namespace tensord::client {
 
-// The size of an axis, as an I64 of rank 0.
+// Returns the size of an axis, as an I64 of rank 0.
 Tensor ShapeOf(const Tensor& x, int64_t axis);
 
-// The first clamp(size, 0, size of the axis) entries of x along `axis`; `size` is an I32 or I64 of rank 0. The result's
-// size along the axis is kRunTimeSize.
+// Returns the first clamp(size, 0, size of the axis) entries of x along `axis`; `size` is an I32 or I64 of rank 0. The
+// result's size along the axis is kRunTimeSize.
 Tensor DynamicTruncate(const Tensor& x, const Tensor& size, int64_t axis = 0);
 
-// x with zeros behind its last entry along `axis`, up to the size that the axis has in `reference`; where it is longer
-// already, it stays as it is. Of the reference, whose dtype and rank may be others, only that size is used.
+// Returns x with zeros behind its last entry along `axis`, up to the size of that axis in `reference`; a longer x stays
+// as it is. Only that size of the reference is used; its dtype and rank may be others.
 Tensor PadToMatch(const Tensor& x, const Tensor& reference, int64_t axis = 0);
 
 }  // namespace tensord::client

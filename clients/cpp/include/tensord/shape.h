@@ -14,27 +14,28 @@ namespace tensord::client {
 
 using Shape = std::vector<int64_t>;
 
-// In the shape of a lazy tensor: a size that is known only when the graph runs (run_time_sizes.h). Operations that need
+// A size in the shape of a lazy tensor that is known only when the graph runs (run_time_sizes.h). Operations that need
 // the number refuse it.
 inline constexpr int64_t kRunTimeSize = std::numeric_limits<int64_t>::min();
 
 // "[2,3]"; "[]" for rank 0; "?" for a run-time size.
 std::string ShapeToString(absl::Span<const int64_t> shape);
 
-// Product of the dimensions. INVALID_ARGUMENT where a dimension is negative or a run-time size, or the product does not
+// Product of the dimensions. INVALID_ARGUMENT if a dimension is negative or a run-time size, or the product does not
 // fit into int64, whether or not another dimension is 0.
 absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
-// The common shape of two operands as NumPy broadcasts: aligned at the last axis, where sizes are equal or one of them
-// is 1. A run-time size goes with another one, which the server checks. INVALID_ARGUMENT names `op` and both shapes.
+// Returns the common shape of two operands as NumPy broadcasts: aligned at the last axis, where sizes are equal or one
+// of them is 1. A run-time size goes with another one, which the server checks. INVALID_ARGUMENT names `op` and both
+// shapes.
 absl::StatusOr<Shape> BroadcastShapes(absl::string_view op, absl::Span<const int64_t> a, absl::Span<const int64_t> b);
 
 bool HasRunTimeSize(absl::Span<const int64_t> shape);
 
-// Whether a window of `size` may fit into an axis of size `dim`: a run-time size leaves that to the server.
+// Tells whether a window of `size` may fit into an axis of size `dim`: a run-time size leaves that to the server.
 bool MayFit(int64_t size, int64_t dim);
 
-// Axes in [-rank, rank) as axes in [0, rank), in the order given. INVALID_ARGUMENT where one is out of range or twice.
+// Axes in [-rank, rank) as axes in [0, rank), in the order given. INVALID_ARGUMENT if one is out of range or twice.
 absl::StatusOr<std::vector<int64_t>> NormalizeAxes(absl::string_view op, absl::Span<const int64_t> axes, int64_t rank);
 absl::StatusOr<int64_t> NormalizeAxis(absl::string_view op, int64_t axis, int64_t rank);
 

@@ -42,12 +42,12 @@ Tensor Slice(const Tensor& x, const std::vector<int64_t>& start, const std::vect
 Tensor Pad(const Tensor& x, const Operand& value, const std::vector<int64_t>& low, const std::vector<int64_t>& high,
            const std::vector<int64_t>& interior = {});
 
-// The diagonal of two axes of one size; axis_b is removed.
+// Returns the diagonal of two axes of one size; axis_b is removed.
 Tensor ExtractDiag(const Tensor& x, int64_t axis_a = 0, int64_t axis_b = 1);
 // Puts axis_a of x on the diagonal of it and a new axis, which stands at position axis_b of the result; the rest is 0.
 Tensor EmbedDiag(const Tensor& x, int64_t axis_a = 0, int64_t axis_b = 1);
-// The triangle of the first two axes at and below (Tril), at and above (Triu) the diagonal; the rest is 0. The matrix
-// is the first two axes, as on the wire: NumPy's is the last two.
+// Returns the triangle of the first two axes at and below (Tril), at and above (Triu) the diagonal; the rest is 0. The
+// matrix is the first two axes, as on the wire: NumPy's is the last two.
 Tensor Tril(const Tensor& x, int64_t diagonal = 0);
 Tensor Triu(const Tensor& x, int64_t diagonal = 0);
 

@@ -10,7 +10,7 @@ _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe", "same_value")
 
 
 def is_given(value):
-    """Whether an optional argument was given: NumPy's own mark of none may come from its callers."""
+    """Tell whether an optional argument was given: NumPy's own mark of none may come from its callers."""
     return value is not None and value is not np._NoValue
 
 
@@ -21,7 +21,7 @@ def refuse_out(name, out):
 
 
 def check_order(name, order):
-    """How elements are laid out in memory: Arrays have no layout, so that every order of NumPy's will do."""
+    """Check the order of elements in memory: Arrays have no layout, so that every order of NumPy's will do."""
     if order is not None and order not in _ORDERS:
         raise ValueError(f"{name}: order is 'K', 'A', 'C' or 'F', not {order!r}")
 
@@ -55,7 +55,7 @@ def check_casting_name(name, casting):
 
 
 def check_casting(name, found, dtype, casting):
-    """Whether NumPy's rule of that name lets a DType become another one."""
+    """Tell whether NumPy's rule of that name lets a DType become another one."""
     check_casting_name(name, casting)
     rule = "unsafe" if casting == "same_value" else casting
     if found is not dtype and not np.can_cast(_in_numpy(found), _in_numpy(dtype), rule):

@@ -2,7 +2,7 @@
 
 
 class Structure:
-    """What holds the leaves of a value. Immutable; compares by what it is built of."""
+    """The structure that holds the leaves of a value. Immutable; compares by its parts."""
 
     __slots__ = ("kind", "keys", "children")
 

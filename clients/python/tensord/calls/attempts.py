@@ -1,4 +1,4 @@
-"""How often, and after which pauses, a call that the transport broke is made again."""
+"""The number of attempts, and the pauses between them, for a call that the transport broke."""
 
 import random
 import re
@@ -32,7 +32,7 @@ class Attempts:
         return True
 
 
-# As gRPC, and errors.from_rpc of a proxy, tell of a call that no server was given.
+# The words of gRPC, and of errors.from_rpc for a proxy, for a call that no server was given.
 _NOT_SENT = re.compile(
     "failed to connect|connections to all backends failing|name resolution|resolution failed|empty address|HTTP 503",
     re.IGNORECASE,
@@ -40,10 +40,10 @@ _NOT_SENT = re.compile(
 
 
 def may_have_run(unavailable):
-    """Whether a server may have been at work for the call when it broke off: it may have died of it."""
+    """Tell whether a server may have been at work for the call when it broke off: it may have died of it."""
     return not unavailable.reason and not _NOT_SENT.search(unavailable.message)
 
 
 def is_broken(failure):
-    """Whether the connection broke, or there is none at the moment."""
+    """Tell whether the connection broke, or there is none at the moment."""
     return isinstance(failure, errors.Unavailable) and not failure.reason  # a server that refuses says why

@@ -70,7 +70,7 @@ def _shifted(state, tables):
 
 @functools.lru_cache(maxsize=None)
 def _word_tables():
-    """What each of a state's four bytes becomes by four zero bytes behind it."""
+    """The change of each of a state's four bytes by four zero bytes behind it."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = table >> 1 ^ np.where(table & 1, np.uint32(_POLYNOMIAL), np.uint32(0))

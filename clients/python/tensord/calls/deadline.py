@@ -40,5 +40,5 @@ class Deadline:
         return left and left / 2
 
     def is_before(self, pause):
-        """Whether it comes before so many seconds are over."""
+        """Tell whether it comes before so many seconds are over."""
         return monotonic() + pause >= self._end

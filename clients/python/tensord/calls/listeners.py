@@ -1,4 +1,4 @@
-"""Whether anybody is where a client connects to."""
+"""A look whether anybody listens at the target of a client."""
 
 import socket
 
@@ -6,8 +6,8 @@ _PROBE_SECONDS = 0.25
 
 
 def why_nobody_listens(target):
-    """What the system says at once of a target, "unix:/path" or "host:port", where no server can be. None where it does not
-    know, and for other targets of gRPC's."""
+    """The system's immediate error for a target, "unix:/path" or "host:port", at which no server can be. None if it
+    does not know, and for other targets of gRPC's."""
     try:
         if target.startswith("unix:"):
             with socket.socket(socket.AF_UNIX) as probe:

@@ -50,7 +50,7 @@ def upload(call, fetch, header, data, timeout, was_sent=False):
 
 
 def _is_there(fetch, header, data, timeout):
-    """Whether the tensor under the handle is this one; another was there all the time otherwise."""
+    """Tell whether the tensor under the handle is this one; if not, another was there all the time."""
     request = contract.GetTensorRequest(session=header.session, handle=header.handle, order=header.order)
     there = _gather(fetch, request, timeout)
     same_type = there.header.dtype == header.dtype and list(there.header.shape) == list(header.shape)

@@ -121,7 +121,7 @@ class SharedMemory:
         return Block(self, region, memory, address, size)
 
     def has_gone(self):
-        """Whether the server that made it has closed the connection, and with it the regions; it is lost then."""
+        """Tell whether the server that made it has closed the connection, and with it the regions; it is lost then."""
         if not self.lost:
             hung_up = select.poll()
             hung_up.register(self._socket, 0)
@@ -130,7 +130,7 @@ class SharedMemory:
         return self.lost
 
     def give_back(self, block):
-        """Of a block that nobody has any more."""
+        """Give back a block that nobody has any more."""
         with self._lock:
             del self._addresses[bisect.bisect_left(self._addresses, block.address)]
             del self._used[block.address]
@@ -257,9 +257,9 @@ class Block:
 
 
 class SharedCall:
-    """What of one call goes through shared memory: large arguments, copied there where they do not lie there, and
-    places for results that are expected to be large. Where there is no memory to be had within `timeout` seconds they
-    go in messages."""
+    """The part of one call that goes through shared memory: large arguments, copied there unless they lie there, and
+    places for results that are expected to be large. If no memory is to be had within `timeout` seconds they go in
+    messages."""
 
     def __init__(self, memory, result_bytes, timeout=None):
         self._memory, self._copies = memory, []

@@ -56,7 +56,7 @@ def download(call, memory, request, nbytes, deadline):
 
 
 def _is_for_messages(failure, memory):
-    """Whether a call that failed so leaves it to messages."""
+    """Tell whether a call that failed in this way leaves the tensor to messages."""
     if not isinstance(failure, errors.Error):
         return isinstance(failure, (transfer.WrongChecksum, transfer.EndedEarly))
     if failure.reason == "REGION_UNKNOWN":

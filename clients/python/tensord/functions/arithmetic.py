@@ -90,12 +90,12 @@ _LEAST_KNOWN_DIVISOR = 2.0**-14
 
 
 def _is_known_divisor(y):
-    """Whether a divisor is a number that no dtype rounds to 0, for which nothing needs to be asked at run time."""
+    """Tell whether a divisor is a number that no dtype rounds to 0, for which nothing needs to be asked at run time."""
     return (dtypes.is_weak(y) or isinstance(y, np.number)) and builtins.abs(y) >= _LEAST_KNOWN_DIVISOR
 
 
 def _is_beyond(rest, divisor):
-    """Whether what a known divisor leaves has the other sign."""
+    """Tell whether the remainder of a known divisor has the other sign."""
     return less(rest, 0) if divisor > 0 else less(0, rest)
 
 
@@ -367,7 +367,7 @@ around = round
 
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether |a - b| <= atol + rtol * |b|; equal infinities are close."""
+    """Tell whether |a - b| <= atol + rtol * |b|; equal infinities are close."""
     a, b = broadcast(*promoted(a, b, to=dtypes.inexact_of))
     near = less_equal(abs(subtract(a, b)), add(atol, multiply(rtol, abs(b))))
     close = logical_or(logical_and(near, isfinite(b)), equal(a, b))

@@ -8,7 +8,7 @@ from tensord.client import default_client
 from tensord.functions.einstein_sum import einsum, labelled_axes, letters_of, order_of, read, sizes_of
 from tensord.program import Spec, make_graph, spec_of
 
-# What a size counts as that is known only when the program runs: the server's own guess.
+# The size that counts for one known only when the program runs: the server's own guess.
 _SIZE_OF_SYMBOL = 64
 
 
@@ -60,7 +60,7 @@ def _known_steps(optimize, count, has_parentheses):
         return None
     if isinstance(optimize, (tuple, list)) and "einsum_path" in optimize[:1]:
         return [tuple(step) for step in optimize[1:]]
-    # As NumPy says that there is no order: all at once.
+    # NumPy's way to say that there is no order: all at once.
     return [tuple(range(count))] if optimize is None or optimize is False or count < 3 else None
 
 

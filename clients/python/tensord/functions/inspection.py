@@ -1,4 +1,4 @@
-"""What is known of an Array while it is traced, and whether two are equal, with NumPy's names and meaning."""
+"""The properties of an Array while it is traced, and equality of two, with NumPy's names and meaning."""
 
 from tensord import dims, dtypes
 from tensord.arguments.options import check_order
@@ -16,7 +16,7 @@ def ndim(a):
 
 
 def size(a, axis=None):
-    """How many elements an Array has, or how many of them along some axes: an integer or a Dim."""
+    """The number of an Array's elements, in all or along some axes: an integer or a Dim."""
     a = as_array(a)
     return dims.product(a.shape[place] for place in normalized_axes(axis, a.ndim))
 
@@ -36,7 +36,7 @@ def copy(a, order="K", subok=False):
 
 
 def array_equal(a1, a2, equal_nan=False):
-    """Whether two arrays have one shape and equal elements, a bool of rank 0."""
+    """Tell whether two arrays have one shape and equal elements, a bool of rank 0."""
     a1, a2 = as_array(a1), as_array(a2)
     if a1.shape != a2.shape:
         return as_array(False, dtypes.bool_)
@@ -45,5 +45,5 @@ def array_equal(a1, a2, equal_nan=False):
 
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements of two arrays are close, a bool of rank 0."""
+    """Tell whether all elements of two arrays are close, a bool of rank 0."""
     return reductions.all(arithmetic.isclose(a, b, rtol, atol, equal_nan))

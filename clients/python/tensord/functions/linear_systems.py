@@ -104,7 +104,7 @@ def lstsq(a, b, rcond=None):
 
 
 def _relative_cutoff(rcond, m):
-    """What lstsq's rcond means for matrices of a size and dtype."""
+    """The meaning of lstsq's rcond for matrices of a size and dtype."""
     epsilon = float(np.finfo(m.dtype.numpy).eps)
     if rcond is not None:
         return float(rcond) if rcond >= 0 else epsilon
@@ -115,7 +115,8 @@ def _relative_cutoff(rcond, m):
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
-    """How many singular values exceed tol, or rtol times the largest one, by default eps * max(m, n) times that.
+    """The number of singular values that exceed tol, or rtol times the largest one, by default eps * max(m, n) times
+    that.
 
     tol and rtol may be arrays, which have one number for each matrix of a stack. `hermitian` changes nothing."""
     if tol is not None and rtol is not None:
@@ -150,14 +151,15 @@ def _for_each_matrix(numbers):
 
 
 def _above(values, cutoff):
-    """Which singular values exceed cutoff, a number or an Array of one for each matrix, times the largest one."""
+    """The singular values that exceed cutoff, a number or an Array of one for each matrix, times the largest one, as
+    booleans."""
     if values.shape[-1] == 0:
         return logic.greater(values, 0)
     return logic.greater(values, arithmetic.multiply(_for_each_matrix(cutoff), reductions.max(values, -1, keepdims=True)))
 
 
 def _inverses(values, above):
-    """Of the singular values that are above the cutoff; 0 for the others."""
+    """The inverses of the singular values above the cutoff; 0 for the others."""
     return logic.where(above, arithmetic.reciprocal(values), as_array(0, values.dtype))
 
 

@@ -87,13 +87,13 @@ def _extreme(name, kind, a, axis, keepdims, initial=None, where=True):
         is_empty = dims.is_static(a.shape[place]) and a.shape[place] == 0
         if is_empty and (name.startswith("arg") or not _is_empty(a, axes)):
             raise ValueError(f"{name} over axis {place}, which has size 0, has no value")
-    # Where only the run knows a size, it fails if there is no element: nothing has no extreme.
+    # If only the run knows a size, it fails if there is no element: there is no extreme of no elements.
     symbolic = builtins.any(not dims.is_static(a.shape[place]) for place in axes)
     return _reduced(kind, a, axis, keepdims, requires_elements=symbolic)
 
 
 def _is_empty(a, axes):
-    """Whether the result has no elements, so that none of them lacks a value."""
+    """Tell whether the result has no elements, so that none of them lacks a value."""
     return builtins.any(dims.is_static(size) and size == 0 for place, size in enumerate(a.shape) if place not in axes)
 
 
@@ -131,12 +131,12 @@ def count_nonzero(a, axis=None, *, keepdims=False):
 
 
 def _count(x, axes, dtype):
-    """How many elements the reduction of some axes adds up, as a value of `dtype`."""
+    """The number of elements that the reduction of some axes adds up, as a value of `dtype`."""
     return as_array(dims.product(x.shape[axis] for axis in axes), dtype)
 
 
 def _counted(x, axis, keepdims, where, dtype):
-    """How many elements of x each element of the result is of."""
+    """The number of elements of x in each element of the result."""
     if where is True or not is_given(where):
         return _count(x, _axes(axis, x), dtype)
     mask = broadcast_to(as_array(where), x.shape)

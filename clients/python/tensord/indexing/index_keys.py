@@ -13,10 +13,10 @@ from tensord.tracing.lifting import broadcast_shapes
 
 
 class Selection:
-    """What a key selects of an array, with NumPy's rules.
+    """The part of an array that a key selects, with NumPy's rules.
 
     `windows` has a Window an axis; of the axes in `places`, which maps axes to arrays of integers, it is the whole
-    axis. `layout` lists what the result's axes come from: an axis that a slice selects from, or None for a new one. The
+    axis. `layout` lists the sources of the result's axes: an axis that a slice selects from, or None for a new one. The
     common axes of the arrays, of shape `block`, stand at `position` among them.
     """
 
@@ -83,7 +83,7 @@ def _add_position(item, shape, windows, places):
 
 
 class _MaskPart:
-    """What a mask that is known while tracing selects of one axis."""
+    """The part of one axis that a mask known while tracing selects."""
 
     __slots__ = ("places", "size")
 

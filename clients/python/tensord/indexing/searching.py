@@ -8,7 +8,7 @@ from tensord.tracing.lifting import as_array, broadcast_to, promoted, show
 
 
 def searchsorted(a, v, side="left", sorter=None):
-    """Where the values v would go into the sorted vector a, as int64: before ("left") or after ("right") equal elements.
+    """The places of the values v in the sorted vector a, as int64: before ("left") or after ("right") equal elements.
 
     NaN counts as the greatest number. `sorter` are integers that sort a. A binary search that is written out in the
     graph, one step for each bit of the vector's size, which must be known while tracing.

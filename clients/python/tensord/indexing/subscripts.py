@@ -27,7 +27,7 @@ def getitem(x, key):
     y = windowed(x, selection.windows)
     if not selection.places:
         return x.builder.reshape(y, selection.shape())
-    # What slices and integers select stands first; then the arrays index the axes that are left to them.
+    # Slices and integers select first; then the arrays index the axes that are left to them.
     kept, axes, places = [], [], []
     for axis, window in enumerate(selection.windows):
         if axis in selection.places:
@@ -62,7 +62,7 @@ def _is_traced(item):
 
 
 def _axes_of(item):
-    """How many axes an item of a key stands for."""
+    """The number of axes that an item of a key stands for."""
     if item is None or item is Ellipsis:
         return 0
     item = item if isinstance(item, Array) else np.asarray(item)

@@ -11,7 +11,8 @@ from tensord.tracing.lifting import as_array
 
 
 class Window:
-    """What an index takes from one axis: `length` entries from `start`, every `step`-th, then perhaps reversed."""
+    """The entries that an index takes from one axis: `length` entries from `start`, every `step`-th, then perhaps
+    reversed."""
 
     __slots__ = ("start", "length", "step", "reverse")
 
@@ -25,7 +26,7 @@ class Window:
 
 
 def is_whole(window, size):
-    """Whether the window is the axis as it stands."""
+    """Tell whether the window is the axis as it stands."""
     return window.start == 0 and window.length == size and window.step == 1 and not window.reverse
 
 
@@ -63,7 +64,7 @@ def _bound(value, size):
 
 
 def windowed(x, windows):
-    """What one window an axis takes of x."""
+    """The part of x within one window an axis."""
     if any(
         not dims.is_static(window.start) or not dims.is_static(window.length) or not dims.is_static(size)
         for window, size in zip(windows, x.shape)

@@ -47,7 +47,7 @@ class GraphBuilder:
         return value
 
     def once(self, key, make):
-        """What `make` gives, made at the first call with this key."""
+        """The result of `make`, made at the first call with this key."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]

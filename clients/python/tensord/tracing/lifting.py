@@ -1,4 +1,5 @@
-"""What the wire leaves to the client: constants from numbers and NumPy arrays, promotion of dtypes, broadcasting."""
+"""The work that the wire leaves to the client: constants from numbers and NumPy arrays, promotion of dtypes,
+broadcasting."""
 
 import numpy as np
 
@@ -111,7 +112,8 @@ def result_type(*values):
 
 
 def _is_weak(value):
-    """Whether a value takes the type of what it meets: Python's numbers, and sizes, which are such where they are known."""
+    """Whether a value takes the type of the other operand: Python's numbers, and sizes, which are numbers if they are
+    known."""
     return dtypes.is_weak(value) or isinstance(value, Dim)
 
 

@@ -101,7 +101,7 @@ _PROPERTIES = {
 }
 _OPERAND_TYPES = (Array, Dim, bool, int, float, complex, np.generic, np.ndarray, list, tuple)
 
-# Where NumPy calls a function otherwise than the package.
+# Functions with another name in NumPy.
 _NUMPY_NAMES = {"round_": "round", "row_stack": "vstack"}
 _SOURCES = {
     "numpy": (
@@ -123,7 +123,7 @@ _SOURCES = {
     "numpy.linalg": (linalg,),
     "numpy.fft": (fft,),
 }
-# What a ufunc's method `reduce` is called here.
+# The names of a ufunc's method `reduce` here.
 _REDUCTIONS = {
     "add": reductions.sum,
     "multiply": reductions.prod,

@@ -1,4 +1,4 @@
-"""What functions of each element are built of: promotion, broadcasting, one node."""
+"""The parts of elementwise functions: promotion, broadcasting, one node."""
 
 from tensord import dtypes
 from tensord.array import Array
