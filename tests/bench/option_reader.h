@@ -31,7 +31,7 @@ class OptionReader {
   // A word without a value, --name.
   void Flag(const std::string& name, bool* target) { flags_[name] = target; }
 
-  // False where a word cannot be read; one without dashes only where there are `operands`.
+  // Returns false if a word cannot be read; one without dashes only where there are `operands`.
   bool Read(int argc, char** argv, std::vector<std::string>* operands = nullptr) const {
     for (int i = 1; i < argc; ++i) {
       absl::string_view word = argv[i];

@@ -29,7 +29,7 @@ PROGRAMS = [
     ("bench_fusion", ["fusion"]),
     ("load.py", ["load"]),
 ]
-# Those that take --filter.
+# The programs that take --filter.
 FILTERING = {"bench_in_process", "bench_compile", "suite.py", "vector_math.py", "small_matrices.py", "load.py"}
 CHECKOUT = os.path.dirname(os.path.dirname(HERE))
 # Beside the checkout; none of it is part of the project.
@@ -70,7 +70,7 @@ def filter_of(program, names, wish):
 
 
 def run(program, names, options):
-    """Whether one program was content, and what it measured."""
+    """Run one program: whether it was content, and its measurements."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.json")
         command = command_of(program, options) + ["--json=" + out]

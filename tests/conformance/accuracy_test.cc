@@ -34,7 +34,7 @@ constexpr int64_t kComplexArguments = 30000;
 
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
-// In units of the last place: 0 where every result is a number of the format, half of one where IEEE 754 asks for the
+// In units of the last place: 0 if every result is a number of the format, half of one where IEEE 754 asks for the
 // nearest, 4 for the rest.
 double PromisedUlps(CoreOp op, DType dtype) {
   switch (op) {
@@ -65,8 +65,8 @@ double PromisedUlps(CoreOp op, DType dtype) {
   }
 }
 
-// Of complex results: the error's modulus in units of 2^-23 (C64) or 2^-52 (C128) of the result's, or of the least
-// normal number where that is larger.
+// Returns the bound of complex results: the error's modulus in units of 2^-23 (C64) or 2^-52 (C128) of the result's, or
+// of the least normal number if that is larger.
 double PromisedNormUlps(CoreOp op) {
   switch (op) {
     case CoreOp::kNegate:
@@ -84,7 +84,7 @@ double PromisedNormUlps(CoreOp op) {
   }
 }
 
-// What was measured of one op on one dtype.
+// The measurement of one op on one dtype.
 struct Measurement {
   int64_t count = 0;
   double max = 0;
@@ -169,7 +169,7 @@ class Accuracy : public testing::Test {
       const T x = arguments.x[i], y = arguments.y.empty() ? T(0) : arguments.y[i];
       const T value = real ? T(result.values<R>()[i]) : result.values<T>()[i];
       const exact::WideComplex exact = meaning({x.real(), x.imag()}, {y.real(), y.imag()});
-      // What overflows, or has subnormal parts, has fewer digits or none.
+      // A number that overflows, or has subnormal parts, has fewer digits or none.
       const exact::Wide modulus = exact::Modulus(exact);
       if (!(modulus < std::numeric_limits<R>::max() / 4)) continue;
       const exact::Wide size = modulus < std::numeric_limits<R>::min() ? std::numeric_limits<R>::min() : modulus;

@@ -58,7 +58,7 @@ double LargestMagnitude(const Literal& literal) {
   return largest;
 }
 
-// What a backend may differ by from the reference: nothing but rounding, and that only where it computes inexactly.
+// Returns the allowed difference from the reference: nothing but rounding, and that only for inexact computations.
 Tolerance ToleranceOf(const NodeCase& node_case, const std::vector<Literal>& arguments) {
   const OpDef& op = *node_case.op;
   if (Is(op, CoreOp::kReduce) || Is(op, CoreOp::kDotGeneral)) {
@@ -168,7 +168,7 @@ TEST_P(BackendSuite, MemoryIsReleased) {
 INSTANTIATE_TEST_SUITE_P(Backends, BackendSuite, testing::ValuesIn(kBackends),
                          [](const auto& info) { return info.param.name; });
 
-// Of each op on each dtype the first cases that are small.
+// Returns the first small cases of each op on each dtype.
 std::vector<NodeCase> FewCases() {
   constexpr int kCasesOfAKind = 8;
   constexpr int64_t kMaxElements = 2000;

@@ -155,7 +155,7 @@ void ExpectBothNan(const Literal& literal, const std::string& what) {
   }
 }
 
-// Which of two numbers wins that each have one part NaN would depend on the order in which they come.
+// If each of two numbers has one part NaN, the winner would depend on the order in which they come.
 TEST_F(EarlyAndLate, ExtremesOfComplexNumbersWithANanAreNanInBothParts) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const int64_t size : {int64_t{1}, int64_t{2}, int64_t{64}, int64_t{5000}}) {

@@ -30,7 +30,7 @@ using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
 
-// What a run of ones gives for the chain of matrices [i,j], [j,k], [k,l].
+// Returns the results of a run of ones for the chain of matrices [i,j], [j,k], [k,l].
 absl::StatusOr<ProgramResults> RunOnOnes(const CompiledProgram& program, Backend* backend, int64_t i, int64_t j,
                                          int64_t k, int64_t l, RunTimes* times) {
   const std::vector<ConcreteType> types = {{.dtype = DType::kF64, .shape = {i, j}},
@@ -60,7 +60,7 @@ TEST(EinsumSizes, EachSetOfSizesHasItsOwnPath) {
     int64_t i, j, k, l;
     std::array<std::string, 2> intermediate;
   };
-  // Of a b, or of b c: in either order of its axes.
+  // Types of a b, or of b c: in either order of its axes.
   const std::vector<Case> cases = {{2, 50, 60, 70, {"[2,60]", "[60,2]"}},
                                    {70, 40, 50, 3, {"[40,3]", "[3,40]"}},
                                    {2, 50, 60, 70, {"[2,60]", "[60,2]"}}};

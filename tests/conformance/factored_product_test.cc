@@ -1,4 +1,4 @@
-// Contractions whose operands are products of factors that nobody else reads, multiplied where they are packed: random
+// Contractions whose operands are products of factors that nobody else reads, multiplied as they are packed: random
 // ones against the reference evaluator, with the same bits for any number of threads.
 //
 // TENSORD_SEED=N chooses the first seed, TENSORD_GRAPHS=N the number of graphs.

@@ -1,4 +1,4 @@
-// What the verifier lets through runs, and what it refuses is in the op's table: valid nodes of every op, changed at
+// Nodes that the verifier lets through run, and refusals are in the op's table: valid nodes of every op, changed at
 // random.
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ std::string Unexpected(const OpDef& op, const absl::Status& status) {
   return "";
 }
 
-// Whether every way to compute the op gives the same bits.
+// Tells whether every way to compute the op gives the same bits.
 bool IsExact(const OpDef& op, DType result) {
   if ((kIntegers | kBoolOnly).Contains(result)) return true;
   return op.op_class == OpClass::kPlain && !Is(op, CoreOp::kReduce) && !Is(op, CoreOp::kDotGeneral);
@@ -71,7 +71,7 @@ bool IsExact(const OpDef& op, DType result) {
 
 class MutatedNodes : public testing::Test {
  protected:
-  // What went wrong with a mutant, empty where nothing did.
+  // Returns the fault of a mutant, empty if there is none.
   std::string Check(const OpDef& op, const MutatedNode& node, Values values, std::mt19937_64* random) {
     Graph typed = node.graph;
     const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&typed);

@@ -28,7 +28,7 @@ namespace {
 
 using Wanted = std::vector<std::vector<property::BoundedLiteral>>;  // by set of arguments
 
-// What is wrong with a graph that a pass made of another one; empty where it computes what is wanted.
+// Returns the fault of a graph that a pass made of another one; empty if it computes the wanted values.
 std::string Mistake(const Graph& rewritten, const property::RandomCase& random_case, const Wanted& wanted) {
   const absl::Status verified = VerifyTypes(rewritten);
   if (!verified.ok()) return verified.ToString();
@@ -44,7 +44,7 @@ std::string Mistake(const Graph& rewritten, const property::RandomCase& random_c
   return "";
 }
 
-// By the reference evaluator on both sides, so that nothing but the pass can be the reason of a difference.
+// Both sides are evaluated by the reference, so that only the pass can cause a difference.
 TEST(PassProperty, EachPassAloneKeepsWhatAGraphComputes) {
   std::map<std::string, int> changed;
   for (uint64_t seed = 0; seed < 8000; ++seed) {

@@ -18,12 +18,12 @@
 namespace tensord {
 namespace {
 
-// What a run may take, with all scratch of its kernels, over the values that are alive at once and the scratch that an
-// algorithm cannot do without, which the graph names. What kernels keep in the processor's caches, the workspace of a
-// session, is a few MiB however large the values are: a bound of its own.
+// The most that a run may take, with all scratch of its kernels, relative to the values alive at once and the scratch
+// that an algorithm cannot do without, which the graph names. The workspace of a session, which kernels keep in the
+// processor's caches, is a few MiB however large the values are: it has a bound of its own.
 constexpr double kMostOverOptimum = 1.15;
 
-// What the kernel of each instruction asks for beside its operands and results.
+// Returns the scratch that the kernel of each instruction asks for beside its operands and results.
 std::vector<int64_t> ScratchOf(const ExecProgram& program, const BoundProgram& bound) {
   std::vector<int64_t> scratch(program.instructions.size());
   for (const BoundProgram::Session& session : bound.sessions()) {
@@ -78,7 +78,7 @@ TEST(PeakMemory, IsCloseToWhatIsAliveOnTheGraphsOfTheBenchmarks) {
         for (const NeededScratch& need : bench.needs) {
           if (instructions[i].op->name != need.op) continue;
           needed[i] = need.bytes;
-          // What is said to be needed is used.
+          // The declared need is used.
           EXPECT_LE(need.bytes, scratch[i]) << need.reason;
         }
       }

@@ -1,6 +1,5 @@
-// Random graphs over the whole vocabulary, compiled under every setting of the matrix, against the reference
-// evaluator: within the bounds of tests/testlib/property/reference_bounds.h. What the wire adds is tested in
-// tests/e2e/property.
+// Random graphs over the whole vocabulary, compiled under every setting of the matrix, against the reference evaluator:
+// within the bounds of tests/testlib/property/reference_bounds.h. tests/e2e/property tests the wire.
 //
 // TENSORD_SEED=N chooses the first seed, TENSORD_GRAPHS=N the number of graphs, TENSORD_SETTINGS=TEXT the settings
 // whose names hold that text. A failure is made small and printed.

@@ -1,5 +1,5 @@
-// Reductions that are refused over no element: where sizes are known, where the caller's arguments say them, and where
-// the run decides them.
+// Reductions that are refused over no element: sizes known at once, given by the caller's arguments, and decided by the
+// run.
 
 #include <gtest/gtest.h>
 

@@ -33,7 +33,7 @@ class SameBits : public testing::Test {
     }
   }
 
-  // What differs, or nothing.
+  // Returns the difference, or nothing.
   std::string Difference(const NodeCase& node_case, const std::vector<Literal>& arguments) {
     std::optional<std::string> want;
     for (int threads = 1; threads <= kMaxThreads; ++threads) {
@@ -47,7 +47,7 @@ class SameBits : public testing::Test {
         const auto results = RunCompiled(**program, arguments, misalignment);
         ++runs_;
         if (results.ok()) ++ok_runs_;
-        // What a run refuses for its arguments' sake it must always refuse.
+        // A run refused because of its arguments must always be refused.
         const std::string bits = results.ok() ? std::string((*results)[0].bytes()) : results.status().ToString();
         if (!want.has_value()) want = bits;
         if (bits != *want) return absl::StrCat("other bits with ", threads, " threads, misaligned by ", misalignment);

@@ -164,7 +164,7 @@ TEST(SharedReductions, ReadSlabsOnceWhateverTheAxes) {
   }
 }
 
-// What the last cache holds is as near the second time.
+// Tensors in the last cache are as near the second time.
 TEST(SharedReductions, OfSmallTensorsRunByThemselves) {
   const Graph graph = FiveReductionsGraph(32);
   std::mt19937_64 random(5);

@@ -170,7 +170,8 @@ TEST(StoppedRuns, LargeKernelsEndInTheMiddle) {
   }
 }
 
-// Of few terms, and of many columns that one thread makes: what takes long is to write them, the first time above all.
+// Products of few terms, and of many columns that one thread makes: most of the time goes into writing them, the first
+// time above all.
 TEST(StoppedRuns, ProductsAskForEachBlockOfTheirResults) {
   std::mt19937_64 random(11);
   for (const char* type : {"bf16", "f16", "f32"}) {

@@ -248,7 +248,7 @@ TYPED_TEST(Summation, ErrorOfASumGrowsWithTheLogarithmOfItsLength) {
 
 TYPED_TEST(Summation, MillionsOfTenthsHaveTheMeanOfATenth) {
   using T = TypeParam;
-  // As many as their sum is a number of the dtype for, and as there is time for.
+  // As many as the dtype can hold the sum of, and as there is time for.
   constexpr int64_t kCount = std::is_same_v<T, Float16> ? 500000 : sizeof(T) <= 4 ? 10000000 : 2000000;
   const Literal x = SumLiteral<T>(std::vector<double>(kCount, 0.1), {kCount});
   const Literal result = this->Reduce(ReduceKind::kSum, {0}, x);

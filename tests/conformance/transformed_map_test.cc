@@ -77,7 +77,7 @@ class RandomFilter {
     return axes;
   }
 
-  // Of the spectrum's shape, from a tensor that has some of its axes.
+  // Returns a factor of the spectrum's shape, from a tensor that has some of its axes.
   ValueId Factor(DType dtype, absl::string_view name) {
     Axes axes;
     Shape sizes;

@@ -182,7 +182,8 @@ TEST(WrittenOps, ASingularMatrixIsTheInversesAndHasItsPlaceInTheBatch) {
   }
 }
 
-// What is not finite is no failure of these, but a result; nor is a singular matrix where nothing divides by it.
+// A number that is not finite is no failure of these ops, but a result; nor is a singular matrix if nothing divides by
+// it.
 TEST(WrittenOps, CompositionsThatHaveAnAnswerForEveryMatrix) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2});
   for (const double value : {0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
@@ -213,8 +214,7 @@ TEST(WrittenOps, CompositionsThatHaveAnAnswerForEveryMatrix) {
   }
 }
 
-// An op of a test whose kernel fails as LAPACK's iterations do, for which no matrix can be relied on, and one that is
-// made of it.
+// A test's op whose kernel fails as LAPACK's iterations do, independent of the matrix, and an op that is made of it.
 absl::StatusOr<ResultTypes> InferSame(InferContext& context) { return ResultTypes{context.operand(0)}; }
 
 constexpr OpDef Example(absl::string_view name, uint16_t index, Facet<ExpandRule> expand) {

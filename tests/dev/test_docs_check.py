@@ -1,4 +1,4 @@
-"""What ./dev check docs finds in a tree of pages."""
+"""The findings of ./dev check docs in a tree of pages."""
 import pathlib
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What ./dev check files finds in the folders of code."""
+"""The findings of ./dev check files in the folders of code."""
 import pathlib
 import shutil
 import subprocess

@@ -1,4 +1,5 @@
-"""What ./dev test PATTERN runs and prints: which tests a pattern finds, the unittest cases that run, the slowest cases."""
+"""The runs and the output of ./dev test PATTERN: the tests that a pattern finds, the unittest cases that run, the
+slowest cases."""
 import json
 import os
 import pathlib

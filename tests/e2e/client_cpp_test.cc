@@ -52,7 +52,7 @@ class ClientCppTest : public ::testing::Test {
     client_ = *std::move(client);
   }
 
-  // False where the server lacks an operation of the tensor, which its table of capabilities must then say too.
+  // Returns false if the server lacks an operation of the tensor, which its table of capabilities must then say too.
   bool IsProvided(const Tensor& tensor) {
     const absl::Status status = client_->Compile(Trace({tensor})->graph).status();
     if (!absl::IsUnimplemented(status)) return true;

@@ -14,7 +14,7 @@ namespace tensord {
 // A server process of its own, on a unix socket of its own. The destructor stops it.
 class ServerBinary {
  public:
-  // The path that the environment variable TENSORD_BINARY names; empty where it is unset: tests skip then.
+  // The path that the environment variable TENSORD_BINARY names; empty if it is unset: tests skip then.
   static std::string Path();
 
   // Starts it, and returns when it listens. UNAVAILABLE with what it printed where it does not.
@@ -22,7 +22,7 @@ class ServerBinary {
   ~ServerBinary();
 
   const std::string& target() const { return target_; }
-  // Sends SIGTERM, waits for the end, and returns the exit status, or -1 where a signal ended it.
+  // Sends SIGTERM, waits for the end, and returns the exit status, or -1 if a signal ended it.
   int Stop();
 
  private:

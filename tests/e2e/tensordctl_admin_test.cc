@@ -92,7 +92,7 @@ TEST_F(TensordctlAdminTest, ReleasesPrograms) {
   EXPECT_EQ(Call({"programs", fingerprint}).status, kExitUsage);
   EXPECT_EQ(Call({"programs", "--release", fingerprint}).out, "released 0\n") << "it is not in quarantine";
   EXPECT_EQ(Call({"programs", "--release", "--all"}).out, "released 0\n");
-  // As the handler of a signal leaves it where the disk is full.
+  // In the state in which the handler of a signal leaves it on a full disk.
   std::filesystem::create_directory(folder_ + "/programs/quarantine");
   std::ofstream(folder_ + "/programs/quarantine/" + fingerprint + ".crash");
   EXPECT_THAT(Call({"programs"}).out, HasSubstr(fingerprint.substr(0, 12) + " quarantine"));

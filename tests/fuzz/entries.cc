@@ -108,7 +108,7 @@ struct SymbolSizes {
 };
 constexpr SymbolSizes kSymbolSizes[] = {{3, 1}, {1, 3}, {2, 2}, {0, 1}, {3, 2}};
 
-// Arguments of small whole numbers, whose sums are exact. Nothing where the reference would take long.
+// Returns arguments of small whole numbers, whose sums are exact. Nothing if the reference would take long.
 std::optional<std::vector<Literal>> EinsumArguments(const Graph& graph, const SymbolSizes& sizes) {
   std::vector<Literal> arguments;
   int64_t most = 1;
@@ -129,7 +129,7 @@ std::optional<std::vector<Literal>> EinsumArguments(const Graph& graph, const Sy
   return arguments;
 }
 
-// A run that gives what the reference gives, or that is refused where that is or for its memory bound.
+// Requires a run with the reference's result, or a refusal together with the reference's or for the memory bound.
 void RequireRunsAsReference(const Graph& graph, absl::Span<const ShapeGuard> guards, const CompiledProgram& program,
                             Backend* backend, absl::Span<const Literal> arguments) {
   std::vector<ConcreteType> types;
@@ -241,7 +241,7 @@ void FuzzStoredProgram(absl::string_view bytes) {
   StoredProgram program;
   const EntryDamage damage = DecodeStoredProgram(entry, fingerprint, FamilyRegistry(), &program);
   Require((damage == EntryDamage::kNone) == graph.ok(), Name(damage), graph.status());
-  // The same with a checksum that is right and the fingerprint that seeds have, so that all fields are read.
+  // The same with a right checksum and the fingerprint of the seeds, so that all fields are read.
   constexpr size_t kHeaderBytes = 20;
   if (bytes.size() >= 1 && !graph.ok()) {
     std::string forged = EncodeStoredProgram(Graph(), settings, fingerprint).substr(0, kHeaderBytes);

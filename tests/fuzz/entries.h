@@ -5,11 +5,11 @@
 
 namespace tensord {
 
-// What the fuzz targets do with their bytes. Any bytes are allowed; a broken promise of the engine ends the process, so
-// that libFuzzer and the sanitizers see it.
+// The checks of the fuzz targets on their bytes. Any bytes are allowed; a broken promise of the engine ends the
+// process, so that libFuzzer and the sanitizers see it.
 
-// A tensord.v1.Graph as wire bytes or, so that seeds can be read, in Protocol Buffers' text format. What decodes must
-// encode, print, infer and compile without surprise, and come back the same.
+// Checks a tensord.v1.Graph as wire bytes or, so that seeds can be read, in Protocol Buffers' text format. A decoded
+// graph must encode, print, infer and compile without surprise, and come back the same.
 void FuzzGraphWire(absl::string_view bytes);
 // The text form of a graph.
 void FuzzGraphText(absl::string_view text);
@@ -18,9 +18,9 @@ void FuzzGraphText(absl::string_view text);
 void FuzzStoredProgram(absl::string_view bytes);
 // The text form of a size, and its wire form.
 void FuzzDimExpr(absl::string_view text);
-// Lines of an einsum: its equation; the shapes of its operands, as 2,n;n,3 where n and m are symbols; a path, as
-// 0,1;0,1, or nothing; the number of the optimizer, or nothing; largest_intermediate, or nothing. What is small enough
-// is run and must give what the reference gives, or be refused as that is.
+// Checks the lines of an einsum: its equation; the shapes of its operands, as 2,n;n,3 with symbols n and m; a path, as
+// 0,1;0,1, or nothing; the number of the optimizer, or nothing; largest_intermediate, or nothing. A small one is run
+// and must give the reference's result or refusal.
 void FuzzEinsum(absl::string_view text);
 
 // A tensord.v1.ExecuteRequest as wire bytes, in which the byte 0xFE stands for 4096 of them. The server must read it
@@ -35,7 +35,7 @@ void FuzzExecuteResponse(absl::string_view bytes);
 // answered, limits hold, and nothing is left of the connection.
 void FuzzBrokerPackets(absl::string_view bytes);
 
-// The file of callers. What is refused is refused by its line.
+// Checks the file of callers. A refusal names the line.
 void FuzzIdentityTable(absl::string_view text);
 
 // The head of a request of HTTP. It is understood the same in whichever pieces it comes.

@@ -9,8 +9,8 @@
 
 namespace tensord {
 
-// Ends the process where what was promised does not hold, so that libFuzzer and the sanitizers see it: like CHECK, and
-// unlike assert in every build.
+// Ends the process if a promise does not hold, so that libFuzzer and the sanitizers see it: like CHECK, and unlike
+// assert in every build.
 inline void Require(bool holds, absl::string_view what, const absl::Status& status = absl::OkStatus()) {
   if (holds) return;
   std::fprintf(stderr, "broken promise: %.*s: %s\n", static_cast<int>(what.size()), what.data(),

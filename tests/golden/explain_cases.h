@@ -7,8 +7,9 @@
 
 namespace tensord {
 
-// What Explain says of a program on a device that the tests make (hidden_memory_backend.h). The case's first line is a
-// comment that says how its bytes cross the wire and which passes run, as in pass_cases.h; the graph's text follows.
+// Returns the text of Explain for a program on a device that the tests make (hidden_memory_backend.h). The case's first
+// line is a comment with the order of its bytes on the wire and its passes, as in pass_cases.h; the graph's text
+// follows.
 absl::StatusOr<std::string> RunExplainCase(const std::string& input);
 
 }  // namespace tensord

@@ -12,7 +12,8 @@ namespace tensord {
 // Types are not inferred yet.
 absl::StatusOr<Graph> ReadGraphCase(const std::string& input);
 
-// What the golden cases of a folder show of their input. A case whose input is wrong shows the refusal instead:
+// Returns the text that the golden cases of a folder show of their input. A case whose input is wrong shows the refusal
+// instead:
 //
 //   ir/         the text form of a graph, which is parsed, inferred and printed
 //   wire/       a tensord.v1.Graph in Protocol Buffers' text format, which is decoded, inferred and printed

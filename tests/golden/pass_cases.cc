@@ -71,7 +71,7 @@ absl::StatusOr<std::string> RunPassCase(const std::string& input) {
   if (row_major) graph = ReverseWireOrder(graph);
   ASSIGN_OR_RETURN(const std::vector<std::string> changed, RunPasses(names, row_major, &graph));
   const std::string text = PrintGraph(WithDistinctNames(graph));
-  // What is left is in the order in which it is stored: for another run it is as good as column-major.
+  // The rest is in the order in which it is stored: for another run it is as good as column-major.
   ASSIGN_OR_RETURN(const std::vector<std::string> again, RunPasses(names, /*row_major=*/false, &graph));
   if (!again.empty()) return absl::InternalError(absl::StrCat(again[0], " changes its own result\n", text));
   return absl::StrCat("changed: ", changed.empty() ? "nothing" : absl::StrJoin(changed, " "), "\n", text);

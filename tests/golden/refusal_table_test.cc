@@ -20,7 +20,7 @@
 namespace tensord {
 namespace {
 
-// Who declares a row: an op, or the template of all unary or all binary ones.
+// Returns the declarer of a row: an op, or the template of all unary or all binary ones.
 std::string Declarer(const OpDef& op) {
   switch (op.op_class) {
     case OpClass::kUnary:
@@ -77,7 +77,7 @@ TEST(RefusalTables, AreWhatTheGoldenCasesShow) {
       const RefusalDetail detail = DetailOf(status).value_or(RefusalDetail{});
       const OpDef* const op = FamilyRegistry().Find(detail.op);
       if (op == nullptr) continue;  // of an input, an output or the whole graph
-      // Of a node as such, whatever its op: its name, what its operands name.
+      // A refusal of a node as such, whatever its op: its name, its operands.
       if (!graph.ok() && !absl::StartsWith(c.name, absl::StrCat(op->name, ": "))) continue;
       bool found = false;
       std::string titles;

@@ -158,7 +158,7 @@ class MountedFilesTest(unittest.TestCase):
         return os.path.join(self.root, name)
 
     def mount(self, volume, files, mode):
-        """As the kubelet does, again too: files are links through ..data, and that changes as a whole."""
+        """Mount as the kubelet does, again too: files are links through ..data, and that changes as a whole."""
         self.swaps += 1
         folder, version = self.path(volume), f"..{self.swaps}"
         os.makedirs(os.path.join(folder, version))

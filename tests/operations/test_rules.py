@@ -16,7 +16,7 @@ def rules_of(path):
 
 
 def anchors_of(path):
-    """As hosts of Markdown make them of headings."""
+    """The anchors that hosts of Markdown make of headings."""
     titles = re.findall(r"^#+ (.*)$", read(path), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
 

@@ -1,4 +1,4 @@
-"""What a server shows that has worked, as Prometheus' own checker reads it."""
+"""The metrics of a server that has worked, as Prometheus' own checker reads them."""
 import os
 import subprocess
 import sys

@@ -38,7 +38,7 @@ struct Ended {
   int status = -1;
 };
 
-// What the server says when it is started, and ends: it must not listen.
+// Starts a server that must end without listening, and returns its output.
 Ended StartOf(const std::vector<std::string>& settings) {
   std::string command = "timeout 60 '" + ServerBinary::Path() + "' --listen=127.0.0.1:0 --log-level=warning";
   for (const std::string& setting : settings) command += " '" + setting + "'";

@@ -129,7 +129,7 @@ class QuarantineTest : public ::testing::Test {
     }
     return 0;
   }
-  // That what runs on the server ends it by that signal.
+  // Expects that the running program ends the server by that signal.
   void ExpectEnd(const grpc::Status& status, int signal) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return Stop();

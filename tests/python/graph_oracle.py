@@ -445,7 +445,7 @@ def _index_vectors(indices, vector_dim, x, index_map, batching, indices_batching
 
 
 def _lu(message, a):
-    """By elimination with row pivots, one matrix after another."""
+    """LU by elimination with row pivots, one matrix after another."""
     rows, columns = a.shape[-2:]
     least = min(rows, columns)
     permutation = np.zeros(a.shape[:-2] + (rows, rows), a.dtype)

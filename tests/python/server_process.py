@@ -40,7 +40,7 @@ class ServerProcess:
         self._read_until(b"listening grpc")
 
     def _read_until(self, words):
-        """What the server printed so far, once it has printed `words`."""
+        """The server's output so far, once it has printed `words`."""
         deadline = time.monotonic() + START_SECONDS
         seen = self._printed
         with selectors.DefaultSelector() as selector:

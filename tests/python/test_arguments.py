@@ -1,4 +1,5 @@
-"""What users hand to programs and to the client: arguments by name, lists, copies of types, times, targets. Needs no server."""
+"""The values that users hand to programs and to the client: arguments by name, lists, copies of types, times, targets.
+Needs no server."""
 
 import copy
 import math

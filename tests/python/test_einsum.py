@@ -1,4 +1,4 @@
-"""What td.einsum sends and refuses; what it computes is among the function cases. Needs no server."""
+"""The graphs and refusals of td.einsum; its results are among the function cases. Needs no server."""
 
 import unittest
 

@@ -11,7 +11,7 @@ from tensord import contract, errors
 
 
 class Report(unittest.TestCase):
-    """Where there is nothing to plan no server is asked."""
+    """No server is asked if there is nothing to plan."""
 
     CASES = (
         (("ij,jk->ik", np.ones((3, 4)), np.ones((4, 5))), {}),
@@ -36,7 +36,7 @@ class Report(unittest.TestCase):
                 path, text = np.einsum_path(*operands, **options)
                 got_path, got_text = td.einsum_path(*operands, **options)
                 self.assertEqual(got_path, path)
-                # Which letters stand for numbers is another order in each NumPy.
+                # The letters for numbers have another order in each NumPy.
                 is_text = isinstance(operands[0], str)
                 self.assertEqual(*(one if is_text else one.lower() for one in (got_text, text)))
 

@@ -1,4 +1,4 @@
-"""What td.linalg and td.fft refuse before anything is sent; what they compute is among the function cases."""
+"""The refusals of td.linalg and td.fft before anything is sent; their results are among the function cases."""
 
 import unittest
 

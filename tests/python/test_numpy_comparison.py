@@ -238,7 +238,7 @@ class Comparison(ServerTest):
 
 
 class Failures(ServerTest):
-    """What only the run finds out."""
+    """Failures that only the run finds out."""
 
     def test_matrices_that_have_no_such_thing(self):
         singular, negative = np.zeros((3, 3)), -np.eye(3)

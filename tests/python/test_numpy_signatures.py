@@ -27,14 +27,14 @@ OTHER_DEFAULTS = {
     "Array.prod.initial": "None is the number that changes nothing",
     "Array.flatten.order": "as ravel's",
 }
-# What has one name in NumPy 1 and another in NumPy 2, which is the one here.
+# Names that differ in NumPy 1 and NumPy 2; those of NumPy 2 stand here.
 OLD_NAMES = {"reshape.newshape": "shape"}
 # Parameters that are not there, and why.
 NOT_THERE = {
     "extobj": "NumPy 1's way to set what happens at errors, gone in NumPy 2",
     "linalg.pinv.rcond": "in NumPy 1's place",
 }
-# What NumPy has in these places and is no function to be called on arrays.
+# Names in NumPy that are no function to be called on arrays.
 NO_FUNCTIONS = {"test": "NumPy's own tests"}
 # Names that NumPy has for something else.
 OTHER_THINGS = {"compile", "spec"}
@@ -65,7 +65,8 @@ def numpy_signature(name, function):
 
 
 def signature_of(text):
-    """Of "(x1, x2, /, out=None, *, dtype=None[, signature, extobj])": what is in brackets may be left out."""
+    """The signature in "(x1, x2, /, out=None, *, dtype=None[, signature, extobj])": parts in brackets may be left out.
+    """
     def optional(found):
         return found[1] + ", ".join(f"{name}=LEFT_OUT" for name in re.findall(r"\w+", found[2]))
 
@@ -106,7 +107,7 @@ def counterpart(name):
 
 
 def differences(name, theirs, ours):
-    """What a call that is right for NumPy's parameters would find wrong with ours."""
+    """The differences that break a right call of NumPy's function with our parameters."""
     ours_by_name = ours.parameters
     positional = [parameter for parameter in ours_by_name.values() if parameter.kind in _POSITIONAL]
     covered = set()
@@ -230,7 +231,7 @@ SQUARE, TALL, VECTOR = np.eye(3), np.ones((4, 3)), np.ones(3)
 
 
 class Refusals(unittest.TestCase):
-    """What NumPy's function of the same name refuses, in the class that NumPy has for it."""
+    """The refusals of NumPy's function of the same name, in NumPy's classes."""
 
     def test_classes_are_numpys(self):
         for call in (

@@ -25,7 +25,7 @@ PARENT_ID = "b7ad6b7169203331"
 
 
 class Collector:
-    """What answers the exports to a gRPC server, and keeps them."""
+    """A gRPC server that answers exports, and keeps them."""
 
     def __init__(self):
         self.requests = queue.Queue()

@@ -59,7 +59,7 @@ class Resumed(ServerTest):
             with self.assertRaises(td.InvalidArgument) as caught:
                 self.put(session, "t", bools.view(bool))
             self.assertEqual(caught.exception.reason, "DATA_INVALID")
-            # Of what is there as another type this would be a refusal.
+            # For a tensor of another type this would be a refusal.
             self.put(session, "t", np.ones(3, np.float32))
 
     def put(self, session, handle, array):

@@ -145,7 +145,7 @@ class SharedPipelineTest(SharedMemoryTestCase):
         np.testing.assert_array_equal(y, np.full(COUNT, 2, np.float32))
 
     def descriptors(self):
-        """Of this process, but for those of regions, of which each block has one."""
+        """The descriptors of this process, but for those of regions: each block has one."""
         gc.collect()
         blocks = len(self.memory._used) + sum(map(len, self.memory._free.values()))
         return len(os.listdir("/proc/self/fd")) - blocks

@@ -22,7 +22,7 @@ class SharedTransferTest(SharedMemoryTestCase):
         self.addCleanup(self.session.close)
 
     def in_messages(self):
-        """Whether tensors went there since: (up, down)."""
+        """Tell whether tensors went there since: (up, down)."""
         up = mock.patch.object(resumed, "upload", wraps=resumed.upload)
         down = mock.patch.object(resumed, "download", wraps=resumed.download)
         spies = up.start(), down.start()

@@ -82,7 +82,7 @@ class SilentBrokerTest(unittest.TestCase):
         self.assertFalse(memory.lost)
 
     def test_memory_that_is_smaller_than_said_or_may_shrink_is_refused(self):
-        # Who wrote to its end would die by SIGBUS.
+        # A write to its end would end the process by SIGBUS.
         for lie in ({"missing": 1}, {"seals": fcntl.F_SEAL_GROW}):
             with self.subTest(lie):
                 broker = self.broker()

@@ -1,4 +1,4 @@
-"""What tracing promotes, broadcasts, names and refuses, and what symbolic sizes become. Needs no server."""
+"""Promotions, broadcasts, names and refusals of tracing, and the fate of symbolic sizes. Needs no server."""
 
 import collections
 import threading

@@ -23,7 +23,7 @@ def result(dtype=FLOAT64, shape=(2,), order=contract.ROW_MAJOR, data=b"\0" * 16)
     return response.SerializeToString()
 
 
-# Of a program with two results of float64[2].
+# Answers for a program with two results of float64[2].
 NO_RESULTS = {
     "nothing": b"",
     "no message": b"\xff" * 30,
@@ -76,7 +76,7 @@ NO_DOWNLOADS = {
 
 class UnreadableAnswers(StandInTestCase):
     def assert_refused(self, call):
-        """By the error of an answer that is none, which no caller may take for that of a client that was closed."""
+        """Refused with the error of an answer that is none, which no caller may take for that of a closed client."""
         with self.assertRaises(td.Error) as caught:
             call()
         self.assertIn(caught.exception.code, ("DATA_LOSS", "UNKNOWN"), caught.exception)

@@ -29,14 +29,14 @@ struct GoldenFile {
   std::vector<GoldenCase> cases;
 };
 
-// Refused where there is no case, or one without a name or an input.
+// Refused if there is no case, or one without a name or an input.
 absl::StatusOr<GoldenFile> ReadGoldenFile(const std::filesystem::path& path);
 absl::Status WriteGoldenFile(const std::filesystem::path& path, const GoldenFile& file);
 
 // The .txt files below a folder, by name.
 std::vector<std::filesystem::path> GoldenFilesIn(const std::filesystem::path& folder);
 
-// Whether expected outputs are to be rewritten: TENSORD_UPDATE_GOLDEN is set, which is what `./dev update-golden` does.
+// Tells whether expected outputs are to be rewritten: `./dev update-golden` sets TENSORD_UPDATE_GOLDEN.
 bool UpdateGolden();
 
 }  // namespace tensord

@@ -57,7 +57,7 @@ def write_report(folder, name, seconds):
 def main():
     files = sys.argv[1:]
     wanted = re.compile(os.environ.get("TENSORD_CASES", ""), re.IGNORECASE)
-    # What could not be imported is a case too, which says why; it is never left out.
+    # A file that could not be imported is a case too, with the reason; it is never left out.
     cases = [case for case in load(files) if wanted.search(case.id()) or case.id().startswith("unittest.loader.")]
     if not cases:
         print(f"run_unittests: no case of {' '.join(files)} matches '{wanted.pattern}'", file=sys.stderr)

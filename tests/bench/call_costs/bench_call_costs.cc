@@ -1,4 +1,4 @@
-// What the server adds to a call beside its work: who makes it, what is counted, what is sampled. Run it with
+// The cost that the server adds to a call beside its work: identity, counting, sampling. Run it with
 // --benchmark_filter=NAME.
 #include <benchmark/benchmark.h>
 #include <prometheus/text_serializer.h>

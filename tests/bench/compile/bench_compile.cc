@@ -1,7 +1,7 @@
-// What a cold compile costs, from a graph to a program that is ready to run, on graphs of one mixture of ops and of 100
-// to 100,000 nodes (tests/testlib/graphs/mixed_graph.h). The sizes take turns, so that a machine that others use too is
-// the same for all of them, and nodes are counted in time of the processor: short compiles fit between two
-// interruptions, long ones do not. Prints a table, or with --json=FILE the workloads in the form of ./dev bench.
+// The cost of a cold compile, from a graph to a program that is ready to run, on graphs of one mixture of ops and of
+// 100 to 100,000 nodes (tests/testlib/graphs/mixed_graph.h). The sizes take turns, so that other users of the machine
+// disturb all of them alike. Nodes are counted in time of the processor: short compiles fit between two interruptions,
+// long ones do not. Prints a table, or with --json=FILE the workloads in the form of ./dev bench.
 
 #include <time.h>
 
@@ -43,7 +43,7 @@ struct Samples {
   std::vector<double> compile_ns;
   std::vector<double> cpu_ns;
   std::vector<double> decode_ns;
-  // By pass, in the order in which they run.
+  // The passes in the order in which they run.
   std::vector<std::string> passes;
   std::vector<std::vector<double>> pass_ns;
 };
@@ -52,7 +52,7 @@ double NanosecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-// Of the calling thread, on which a compile runs alone.
+// Returns the time of the calling thread, on which a compile runs alone.
 double CpuNanoseconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -1,7 +1,7 @@
-// S2, a warm Compile: what the server adds to a call whose program it has. Beside it an echo, which parses the same
-// message and answers with the same bytes, and the decoding and hashing of the graph, which no server that keys
-// programs by their graphs can leave out; ours, the echo and the hashing take turns in each round. Exit status 1 where
-// what is left is over the limit.
+// S2, a warm Compile: the time that the server adds to a call whose program it has. Beside it runs an echo, which
+// parses the same message and answers with the same bytes, and the decoding and hashing of the graph: no server that
+// keys programs by their graphs can leave these out. Ours, the echo and the hashing take turns in each round. Exit
+// status 1 if the rest is over the limit.
 #include <grpcpp/grpcpp.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// The planner of einsum on networks of its own and on those of a folder: operations beside those of the path that a
-// file gives, the largest intermediate and the time that planning takes.
+// The planner of einsum on networks of its own and on those of a folder: operations beside those of a file's path, the
+// largest intermediate and the time of planning.
 //
 //   bench_einsum_paths [--json=FILE] [FOLDER]
 

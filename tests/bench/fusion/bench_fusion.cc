@@ -1,5 +1,5 @@
-// Whether fusing pays: random graphs of maps, reductions and broadcasts at five sizes, each run in turns with and
-// without the pass `fuse`. Prints a line for each size and the worst graphs with their texts, fails where the fused
+// The gain of fusing: random graphs of maps, reductions and broadcasts at five sizes, each run in turns with and
+// without the pass `fuse`. Prints a line for each size and the worst graphs with their texts, fails if the fused
 // program takes more than 1.5 times as long as the other, and with --json=FILE writes the workloads in the form of
 // ./dev bench.
 

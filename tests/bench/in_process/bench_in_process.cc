@@ -1,5 +1,6 @@
-// What a run costs without a client: bound programs run on the calling thread, and what threads and memory cost before
-// that; medians of many rounds. Prints a table, and with --json=FILE writes the workloads in the form of ./dev bench.
+// The cost of a run without a client: bound programs run on the calling thread, and the cost of threads and memory
+// before that; medians of many rounds. Prints a table, and with --json=FILE writes the workloads in the form of ./dev
+// bench.
 
 #include <chrono>
 #include <cstdio>

@@ -45,7 +45,7 @@ double ForkJoin() {
   return Median(std::move(times));
 }
 
-// Of two tasks when the worker has parked.
+// Measures two tasks when the worker has parked.
 double ForkJoinAfterRest(std::chrono::microseconds task, TaskCost cost) {
   ThreadPool pool(2);
   std::vector<double> times;

@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// What the threads and the memory of the CPU backend cost before any kernel has run.
+// The cost of the CPU backend's threads and memory before any kernel has run.
 struct HostWorkload {
   std::string name;
   std::string what;

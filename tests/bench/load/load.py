@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a server does under load, made by `tensordctl bench` on the same machine: calls a second by count of clients,
-four times as much as it can do, tiny graphs beside a heavy one, and the soak. TENSORD_LOAD_SECONDS says how long each
-takes (default 10; what is asked of a release is 60, and 1800 for the soak). Called by tests/bench/run.py.
+"""The server under load, made by `tensordctl bench` on the same machine: calls a second by count of clients, four times
+as much as it can do, tiny graphs beside a heavy one, and the soak. TENSORD_LOAD_SECONDS is the time of each (default
+10; a release takes 60, and 1800 for the soak). Called by tests/bench/run.py.
 
-Exit status 1 where a limit is missed.
+Exit status 1 if a limit is missed.
 """
 import argparse
 import contextlib
@@ -145,7 +145,7 @@ def overload(load):
           "p50 %.3f ms, p99 %.3f ms (limit %.0f), most memory %.0f MiB" %
           ("load_overload", ratio, len(ratios), quarters[0], quarters[2], LEAST_GOODPUT, statistics.median(peaks),
            run["refused"], refusals["p50"], refusals["p99"], LARGEST_REFUSAL_MS, memory))
-    # Where nothing was refused, nothing is known of how soon that is.
+    # If no call was refused, the time of a refusal is unknown.
     refused = all(turn["refused"] for turn in runs) and run["refused"] > 0
     met = ratio >= LEAST_GOODPUT and refused and refusals["p99"] <= LARGEST_REFUSAL_MS
     return [row("load_overload", run["latency_ms"]["p50"], goodput_ratio=ratio, refused=run["refused"],

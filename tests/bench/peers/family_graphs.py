@@ -80,7 +80,7 @@ def as_libraries_have(workload, name, array):
 
 
 def comparable(workload, results):
-    """What is the same however signs, phases and bases of vectors were chosen."""
+    """The part of the results that does not depend on signs, phases and bases of vectors."""
     if {"u", "s", "vh"} <= set(results):
         u, s, vh = results["u"], results["s"], results["vh"]
         if workload == "G18":

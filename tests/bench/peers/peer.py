@@ -21,7 +21,7 @@ import graphs
 # BF16, which NumPy does not have, as the bits.
 DTYPES = {"bf16": "uint16", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "i32": "int32",
           "i64": "int64"}
-# Of what libraries write: 16-bit floats widened.
+# The dtypes that libraries write: 16-bit floats widened.
 RESULT_DTYPES = dict(DTYPES, bf16="float32", f16="float32")
 
 
@@ -32,7 +32,7 @@ class NumPy:
         from words import NumPyWords
         self.words = NumPyWords()
 
-    # What it computes with for arrays of 16-bit floats, those of BF16 as bits. NumPy multiplies them one by one.
+    # The array to compute with for 16-bit floats, BF16 as bits. NumPy multiplies them one by one.
     def half(self, array, dtype):
         raise NotImplementedError("no products of " + dtype)
 

@@ -1,5 +1,5 @@
-"""What the graphs of graphs.py are written in. Words gives every word in terms of a namespace like NumPy's; a library
-replaces those for which its users have a better form."""
+"""The words of the graphs in graphs.py. Words gives every word in terms of a namespace like NumPy's; a library replaces
+words for which its users have a better form."""
 import math
 import string
 
@@ -21,7 +21,7 @@ def equation_of(terms, output):
 
 
 class Words:
-    """Of a library whose namespace `xp` has NumPy's functions."""
+    """The words of a library whose namespace `xp` has NumPy's functions."""
 
     def __init__(self, xp):
         self.xp = xp
@@ -122,7 +122,7 @@ class Words:
         return self.matmul(weights, patches).reshape(x.shape[0], -1, side, side)
 
     def apply_gate(self, gate, state):
-        """Of state [above, 4, below]; gate [from, to]."""
+        """Apply a gate [from, to] to a state [above, 4, below]."""
         if state.shape[2] == 1:
             return self.matmul(state[:, :, 0], gate)
         return self.matmul(self.permute(gate, (1, 0)), state)

@@ -7,7 +7,7 @@ COLOURS = ["#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#4a5568"]
 
 
 def x_of(value, low, high):
-    """Where a ratio is on a logarithmic axis, what lies outside at its end."""
+    """The place of a ratio on a logarithmic axis; ratios outside are at its end."""
     share = (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
     return LABEL + WIDTH * min(1.0, max(0.0, share))
 

@@ -7,7 +7,7 @@ import textwrap
 import bars
 
 PEERS = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "onednn", "opt_einsum", "opt_einsum_torch"]
-# What each workload computes: rows of the tables, by the beginnings of names.
+# The families of workloads: rows of the tables, by the beginnings of names.
 FAMILIES = [
     ("Elementwise chains", ("G01", "G01_gelu", "G02", "G03", "G03_lion")),
     ("Softmax, normalization, reductions", ("G04", "G05", "G06", "G06b")),
@@ -74,7 +74,8 @@ def workload_table(rows):
 
 
 def rates_table(rows, machines):
-    """What memory bounds, beside non-temporal copies of this run; what products bound, beside OpenBLAS."""
+    """The workloads bounded by memory, beside non-temporal copies of this run, and those bounded by products, beside
+    OpenBLAS."""
     copies = {machine["threads"]: machine["copy_gb_per_s"] for machine in machines}
     body = []
     for row in rows:
@@ -102,7 +103,7 @@ def summary_table(rows):
 
 
 def fastest_peers_text(rows):
-    """What the fastest peer of each workload takes over ours, by count of threads."""
+    """The time of the fastest peer of each workload over ours, by count of threads."""
     texts = []
     for threads in sorted({row["threads"] for row in rows}):
         ratios = [min(row["peers"].values()) / row["ours_ms"] for row in rows if row["threads"] == threads and row["peers"]]
@@ -163,7 +164,7 @@ def functions_table(rows, ulps):
 
 
 def small_matrices_table(rows):
-    """Of bench_small_matrices: a line for each operation and dtype, a pair of columns for each size."""
+    """The table of bench_small_matrices: a line for each operation and dtype, a pair of columns for each size."""
     found = {}
     for row in rows:
         op, dtype, size = row["workload"][len("small_matrices_"):].rsplit("_", 2)
@@ -181,7 +182,7 @@ def small_matrices_table(rows):
 
 
 def calls_table(rows):
-    """Of what a call costs beside its kernels."""
+    """The table of the cost of a call beside its kernels."""
     body = [[row["workload"], str(row["threads"]), number(row["ours_ms"]),
              ", ".join("%s %s" % (n, number(ms)) for n, ms in sorted(row.get("peers", {}).items())) or "–"] for row in rows]
     return table(["workload", "threads", "ours, ms", "beside it"], body)
@@ -197,7 +198,7 @@ def sections_of(path):
 
 
 def behind(rows):
-    """Those that a peer does faster."""
+    """The rows in which a peer is faster."""
     return [row for row in rows if any(ratio_of(row, n) < 1 for n in row["peers"])]
 
 

@@ -232,7 +232,7 @@ std::string ToJson(const std::vector<Transport>& transports, const std::vector<T
 }
 
 void Measure(Transport& transport, const v1::ExecuteRequest& request, int calls, int round) {
-  // Who goes first takes turns too.
+  // The first peer takes turns too.
   Peer* const first = round % 2 == 0 ? &transport.ours : &transport.echo;
   Peer* const second = round % 2 == 0 ? &transport.echo : &transport.ours;
   Measure(*first, request, calls);
@@ -248,7 +248,7 @@ void Measure(Transport& transport, const v1::ExecuteRequest& request, int calls,
   transport.added.clear();
 }
 
-// Prints the figures; false where a limit is missed.
+// Prints the figures; false if a limit is missed.
 bool Tell(const std::vector<Transport>& transports, const std::vector<Throughput>& throughputs) {
   bool are_met = true;
   for (const Transport& t : transports) {

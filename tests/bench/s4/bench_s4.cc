@@ -36,7 +36,7 @@
 namespace tensord {
 namespace {
 
-// What the service promises: each way so many times as fast as a message, and there and back at least so much of the
+// The promises of the service: each way so many times as fast as a message, and there and back at least so much of the
 // speed of an echo of slices.
 constexpr double kFasterThanMessage = 2.5;
 constexpr double kOfEcho = 0.8;
@@ -206,7 +206,7 @@ Contestant SharedDownload(Ours& ours) {
           }};
 }
 
-// What an upload before left there.
+// Deletes the upload of the round before.
 std::function<void()> DeleteUpload(Ours& ours) {
   return [&ours] {
     const std::string handle = "up";

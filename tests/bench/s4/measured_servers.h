@@ -20,9 +20,9 @@ class MeasuredServers {
   // Before this process uses gRPC. The raw server gives tensors of so many bytes.
   MeasuredServers(const std::string& folder, size_t tensor_bytes);
 
-  // Waits for them; false where they cannot serve.
+  // Waits for them; false if they cannot serve.
   bool AreReady();
-  // Of what is ready.
+  // Return the addresses of the servers that are ready.
   Addresses by_unix() const { return {.tensord = tensord_addresses_[0], .raw = raw_addresses_[0]}; }
   Addresses by_tcp() const { return {.tensord = tensord_addresses_[1], .raw = raw_addresses_[1]}; }
 

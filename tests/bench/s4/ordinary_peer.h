@@ -20,7 +20,7 @@ class OrdinaryPeer {
   OrdinaryPeer(const OrdinaryPeer&) = delete;
   OrdinaryPeer& operator=(const OrdinaryPeer&) = delete;
 
-  // One call each; false where it failed.
+  // One call each; false if it failed.
   bool Upload() { return Do('u'); }
   bool Download() { return Do('d'); }
 

@@ -24,7 +24,7 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  // Waits for the servers; empty where they cannot serve.
+  // Waits for the servers; empty if they cannot serve.
   std::vector<std::string> Await();
 
  private:

@@ -6,8 +6,8 @@
 
 namespace tensord {
 
-// What a ServerProcess runs to be the daemon, tuned as the binary is. Its addresses are those of the calls, in the
-// order of the configuration.
+// Returns the function with which a ServerProcess becomes the daemon, tuned as the binary is. Its addresses are those
+// of the calls, in the order of the configuration.
 ServerProcess::Serve TensordOf(const server::ServerConfig& config);
 
 }  // namespace tensord

@@ -24,7 +24,7 @@ HERMITIAN = {"cholesky", "eigh", "eigvalsh"}
 
 
 def numpy_functions():
-    """What NumPy has; its LU is SciPy's."""
+    """NumPy's functions; its LU is SciPy's."""
     linalg = numpy.linalg
     return {"cholesky": linalg.cholesky, "qr": linalg.qr, "svd": linalg.svd, "svdvals": linalg.svdvals,
             "eigh": linalg.eigh, "eigvalsh": linalg.eigvalsh, "solve": lambda a: linalg.solve(a, a[:, :, :1])}

@@ -45,7 +45,7 @@
 namespace tensord {
 namespace {
 
-// Of the arrays on which ops are timed without memory traffic: they stay in the cache of the core.
+// The size of arrays on which ops are timed without memory traffic: they stay in the cache of the core.
 constexpr int64_t kCachedElements = 24576;
 
 void WriteBytes(const std::string& file, const void* bytes, int64_t size) {
@@ -155,7 +155,7 @@ class Commands {
     for (size_t i = 0; i < results.size(); ++i) {
       const ConcreteType& type = bound.slot_types()[static_cast<size_t>(program.outputs[i].slot)];
       const std::string& name = program.outputs[i].name;
-      // Of what is changed here and there, the change alone is written; all of it is read.
+      // If only parts of a tensor change, only the change is written; all of it is read.
       const bool is_read = IsState(workload, name) && !workload.rewrites_state;
       (is_read ? opened_->read_bytes : opened_->written_bytes) += type.num_bytes();
       elements = std::max(elements, type.num_elements());
@@ -214,12 +214,12 @@ class Commands {
                            arithmetic_ms, math_ms, flops);
   }
 
-  // What the op alone takes on data that stays in the cache; of operations that follow one another without memory in
-  // between, no kernel takes less.
+  // Returns the time of the op alone on data that stays in the cache; no kernel of operations that follow one another
+  // without memory in between takes less.
   absl::StatusOr<double> CachedMsPerElement(CoreOp op, DType dtype) {
     const auto known = cached_.find({op, dtype});
     if (known != cached_.end()) return known->second;
-    // What the call costs is the same for both.
+    // The cost of the call is the same for both.
     ASSIGN_OR_RETURN(const double half, BestMsOfOp(op, dtype, kCachedElements / 2));
     ASSIGN_OR_RETURN(const double whole, BestMsOfOp(op, dtype, kCachedElements));
     return cached_[{op, dtype}] = std::max(0., whole - half) / static_cast<double>(kCachedElements / 2);

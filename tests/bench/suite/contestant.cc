@@ -42,7 +42,8 @@ void Fill(const Range& range, Literal* literal, std::mt19937_64* random) {
 double Conjugate(double x) { return x; }
 std::complex<double> Conjugate(std::complex<double> x) { return std::conj(x); }
 
-// Of matrices [n, n] or [n, n, batch]: (A + A^H)/2 + 2n I for random A, whose rows' sums are at most n in each part.
+// Makes matrices [n, n] or [n, n, batch]: (A + A^H)/2 + 2n I for random A; the sums of A's rows are at most n in each
+// part.
 template <typename T>
 void MakeDefinite(Literal* literal) {
   const size_t n = static_cast<size_t>(literal->type().shape[0]);

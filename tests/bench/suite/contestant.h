@@ -20,7 +20,8 @@ std::vector<std::shared_ptr<const Literal>> MakeInputs(const Workload& workload,
 // A compiled graph with arguments in the device's memory. The backend must outlive it. Not thread-safe.
 class Contestant {
  public:
-  // Of inputs named in `state` a run may write over the argument; the result of that name is the next run's argument.
+  // Makes a contestant. A run may write over the arguments of inputs named in `state`; the result of that name is the
+  // next run's argument.
   static absl::StatusOr<Contestant> Create(Graph graph, std::vector<std::string> disabled_passes, Backend* backend,
                                            const std::vector<std::shared_ptr<const Literal>>& inputs,
                                            const std::vector<std::string>& state);

@@ -12,7 +12,7 @@
 
 namespace tensord {
 
-// What a graph has to compute, however it is done: what does not depend on an input is left out.
+// The work of a graph, however it is done: values that do not depend on an input are left out.
 struct GraphWork {
   double arithmetic_f32 = 0;  // additions, products, comparisons and the like outside matrix products
   double arithmetic_f64 = 0;
@@ -20,7 +20,7 @@ struct GraphWork {
   std::vector<MatrixSizes> products;
 };
 
-// Of a graph without symbols.
+// Returns the work of a graph without symbols.
 GraphWork WorkOf(const Graph& graph);
 
 }  // namespace tensord

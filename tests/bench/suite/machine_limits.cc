@@ -37,7 +37,7 @@ uint64_t ReadAndWrite(const uint64_t* from, int64_t read, uint64_t* to, int64_t 
     for (const int64_t end = std::min(read, i + kBlockElements); i < end; i += lanes) {
       sum = hn::Xor(sum, hn::Load(d, from + i));
     }
-    // As many of the results as the operands that were read stand for.
+    // As many of the results as the read operands stand for.
     const int64_t due =
         i >= read
             ? written

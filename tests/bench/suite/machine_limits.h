@@ -5,7 +5,7 @@
 
 namespace tensord {
 
-// What so many threads reach together, the best of a few rounds of loops in the widest vectors there are.
+// Rates that so many threads reach together, the best of a few rounds of loops in the widest vectors there are.
 
 // Milliseconds that reading `read_bytes` and writing `written_bytes` takes at least: loads and stores past the caches
 // over memory on huge pages that was touched before.

@@ -16,10 +16,11 @@ struct MatrixSizes {
 // Multiplications and additions of real numbers.
 double Flops(const MatrixSizes& sizes);
 
-// Whether OpenBLAS is what to compare with: F32, F64 or complex, no size so small that a matrix is a vector or a few.
+// Tells whether OpenBLAS is the right comparison: F32, F64 or complex, and no size so small that a matrix is a vector
+// or a few.
 bool IsForBlas(const MatrixSizes& sizes);
-// Milliseconds that OpenBLAS itself takes for them, on matrices that lie as it likes, cut into one piece a thread along
-// the axis that suits best; the best of a few rounds.
+// Returns the milliseconds that OpenBLAS itself takes for them, on matrices in its favourite layout, cut into one piece
+// a thread along the axis that suits best; the best of a few rounds.
 double BlasMs(const MatrixSizes& sizes, int threads);
 
 }  // namespace tensord

@@ -7,7 +7,7 @@ import os
 
 import numpy
 
-# Of operands and result of one step: less stays in the last cache.
+# Bytes of operands and result of one step: fewer stay in the last cache.
 CACHED_BYTES = 16 << 20
 
 
@@ -39,7 +39,7 @@ class Network:
         return {"terms": self.terms, "output": self.output, "path": self.path}
 
     def steps(self):
-        """Of each step of the path: places of its operands, their labels, and those of its result."""
+        """Each step of the path: places of its operands, their labels, and those of its result."""
         live = list(self.terms)
         for step in self.path:
             places = sorted(step, reverse=True)
@@ -51,7 +51,8 @@ class Network:
             yield places, terms, result
 
     def flops_and_bytes(self):
-        """Of each step: two operations a product where something is summed, else one; operands and result once each."""
+        """Flops and bytes of each step: two operations a product if it sums, else one; operands and result once each.
+        """
         for _, terms, result in self.steps():
             labels = set().union(*terms)
             products = math.prod(self.sizes[label] for label in labels)
@@ -112,7 +113,7 @@ def networks_in(folder):
 
 
 def step_floor_ms(network, machine):
-    """What step by step takes at least: of each the longer of computing and of moving its operands and its result."""
+    """The least time step by step: for each the longer of computing and of moving its operands and its result."""
     total = 0
     for flops, moved in network.flops_and_bytes():
         rate = machine["cached_gb_per_s"] if moved <= CACHED_BYTES else machine["copy_gb_per_s"]

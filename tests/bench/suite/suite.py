@@ -34,7 +34,7 @@ TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4, "f16": 1e-3, "bf16": 8e-3
 PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3, "f16": 4e-3, "bf16": 3e-2, "i32": 0, "i64": 0}
 WIDE = {"f16": numpy.float64, "bf16": numpy.float64, "f32": numpy.float64, "f64": numpy.float64, "c64": numpy.complex128,
         "c128": numpy.complex128, "i32": numpy.int32, "i64": numpy.int64}
-# What a network's run may plan over what is alive at once, and what a small one may besides.
+# The most that a network's run may plan over the bytes alive at once, and the allowance of a small one.
 MOST_OVER_ALIVE = 1.15
 LITTLE_MEMORY = 4096
 # A turn takes about so long, and begins when what the one before has left to do is done.
@@ -100,7 +100,7 @@ def differs(got, wanted, tolerance):
 
 
 def wrong_result(workload, about, wanted, read, tolerances):
-    """What is not the wanted, or None. `read` gives an output's numbers with the axes that NumPy's have, in order."""
+    """The first wrong result, or None. `read` gives an output's numbers with the axes that NumPy's have, in order."""
     got = {tensor["name"]: read(tensor) for tensor in about["outputs"]}
     tolerance = max(tolerances[tensor["dtype"]] for tensor in about["outputs"])
     got = family_graphs.comparable(workload, {name: x.reshape(numpy.shape(wanted[name])) for name, x in got.items()})
@@ -150,7 +150,7 @@ def measure(contestants, threads, rounds):
 
 
 def open_peers(workload, peers, folder, about, wanted):
-    """What runs it, by name; milliseconds of the first run; why the others do not run it."""
+    """The peers that run it, by name; milliseconds of the first run; why the others do not run it."""
     contestants, compile_ms, absent = {}, {}, {}
     for name in peers.processes:
         answer = peers.open(name, workload, folder)

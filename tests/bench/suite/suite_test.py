@@ -32,7 +32,7 @@ class SuiteTest(unittest.TestCase):
             for row in measured["workloads"]:
                 self.assertGreater(row["limit_ms"], 0)
                 self.assertEqual(row["peers"], {})
-            # As if a peer had run as well.
+            # Add a peer as if it had run as well.
             for row in measured["workloads"]:
                 row["peers"]["jax"] = row["ours_ms"] / 2
             measured["versions"] = {"jax": "0"}

@@ -36,7 +36,7 @@ std::vector<Workload> AllWorkloads();
 
 // One sum of products as a file of numbers describes it, separated by white space: how many operands, and the mean of
 // their elements; of each operand its rank, its labels and its sizes; the result's rank and labels. INVALID_ARGUMENT
-// where it does not.
+// if it does not.
 absl::StatusOr<Workload> ReadNetwork(std::string name, const std::string& file);
 
 }  // namespace tensord

@@ -57,7 +57,7 @@ class HaproxyProcess:
         return text
 
     def command(self, text):
-        """What HAProxy answers to a command for operators."""
+        """HAProxy's answer to a command for operators."""
         with socket.socket(socket.AF_UNIX) as control:
             while True:  # it makes the socket while it starts
                 try:

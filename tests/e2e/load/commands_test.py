@@ -30,7 +30,7 @@ class CommandsTest(unittest.TestCase):
         cls.addClassCleanup(cls.server.stop)
 
     def tensordctl(self, *words, status=0):
-        """What the command printed, which is JSON."""
+        """The output of the command, which is JSON."""
         command = [os.environ["TENSORDCTL_BINARY"], words[0], f"--target={self.server.target}", "--json", *words[1:]]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         self.assertEqual(done.returncode, status, f"{words}: {done.stderr}")

@@ -44,7 +44,7 @@ def vanish(client):
 
 
 def attempt(action):
-    """What became of the session that `action` has."""
+    """The outcome of `action` for its session."""
     try:
         return action()
     except td.ResourceExhausted:  # a limit of sessions or tensors; those that were left go with their leases

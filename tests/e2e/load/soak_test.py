@@ -25,12 +25,12 @@ from server_process import ServerProcess  # noqa: E402
 SECONDS = float(os.environ.get("TENSORD_SOAK_SECONDS", "20"))
 # Two that warm up, two in the middle, two at the end.
 ROUNDS = 6
-# How long the server may take to notice that nobody is there any more; it takes a fraction of that.
+# The server's time to notice that nobody is there any more; it takes a fraction of that.
 REST_SECONDS = 60
 # At rest the number of descriptors is the same in so many looks, which are so far apart.
 REST_LOOKS = 10
 LOOK_SECONDS = 0.1
-# What a program may do to its clients in such a load. Everything else is a bug.
+# The refusals that clients may get in such a load. Everything else is a bug.
 EXPECTED_CODES = {"RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"}
 
 # Patient users of everything, some of whom leave; a crowd whose deadlines are short, for some calls shorter than any
@@ -42,7 +42,7 @@ LOADS = (
     ["--workload=tiny*3,upload:64Ki*1", "--rate=500", "--max-outstanding=200", "--disconnect-percent=1"],
 )
 
-# Who keep tensors on the server, and do not always take them away.
+# Users who keep tensors on the server, and do not always take them away.
 SESSION_USERS = 2
 
 # Metrics of what is held or under way; the server is at rest when all of them are 0.
@@ -52,7 +52,7 @@ SAMPLE = re.compile(r"^(\w+)(\{.*\})? (\S+)$", re.MULTILINE)
 
 @dataclasses.dataclass
 class Rest:
-    """What the server has while nobody calls it."""
+    """The server's resources while nobody calls it."""
 
     resident_bytes: int
     descriptors: int

@@ -37,7 +37,7 @@ constexpr absl::Duration kDeadline = absl::Milliseconds(200);
 // Far beyond what a call may take, and below what ctest waits.
 constexpr std::chrono::seconds kForever(60);
 
-// Of calls that begin from now on.
+// The step lost by calls that begin from now on.
 std::atomic<LostStep> lost_step = kNone;
 
 class LosesFactory : public grpc::experimental::ClientInterceptorFactoryInterface {
@@ -49,7 +49,7 @@ class LosesFactory : public grpc::experimental::ClientInterceptorFactoryInterfac
 
 using Calls = std::map<std::string, std::function<absl::Status()>>;
 
-// What each of the calls ended with, all at the same time. The process ends where one does not.
+// Returns the end of each of the calls, all made at the same time. The process ends if one does not end.
 std::map<std::string, absl::StatusCode> EndsOf(const Calls& calls) {
   std::map<std::string, std::future<absl::StatusCode>> ends;
   for (const auto& [name, call] : calls) {

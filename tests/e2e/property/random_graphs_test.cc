@@ -47,7 +47,7 @@ WireOptions RandomOptions(uint64_t seed) {
   return options;
 }
 
-// What was compared in a run.
+// The counts of compared elements in a run.
 struct Compared {
   int64_t elements = 0;
   int64_t exact = 0;    // bit for bit
@@ -69,7 +69,7 @@ struct Compared {
   }
 };
 
-// Empty where the server agrees with the reference on every set of arguments.
+// Empty if the server agrees with the reference on every set of arguments.
 std::string Disagreement(v1::Compute::Stub& stub, const Graph& graph,
                          const std::vector<std::vector<Literal>>& arguments, const WireOptions& options,
                          Compared* compared) {
@@ -121,7 +121,7 @@ TEST(RandomGraphs, EveryOpHasAGrowthRule) {
   }
 }
 
-// Sends every stride-th of the graphs to a server with that setting. What goes wrong is a failure of the test.
+// Sends every stride-th of the graphs to a server with that setting. A wrong result is a failure of the test.
 void RunSetting(const MatrixSetting& setting, const SeedRange& seeds, int64_t stride, Compared* total) {
   std::vector<std::string> server_settings = ServerSettings(setting);
   server_settings.push_back("program_cache.bytes=67108864");  // dropped soon, so that a run needs little memory

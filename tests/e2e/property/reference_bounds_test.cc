@@ -1,4 +1,4 @@
-// What the bounds let pass, and what they do not.
+// The values that the bounds let pass, and those they do not.
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/numbers/literal_of.h"
 

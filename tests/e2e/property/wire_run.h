@@ -21,9 +21,9 @@ struct WireOptions {
 
 std::string ToString(const WireOptions& options);
 
-// Sends a graph to a server and runs it on each set of arguments, one call after the other; the results, by set of
-// arguments. INTERNAL where any call but the first says that it compiled: one program serves every size. What the
-// server refuses is returned as it is.
+// Sends a graph to a server and runs it on each set of arguments, one call after the other; returns the results, by set
+// of arguments. INTERNAL if any call but the first says that it compiled: one program serves every size. A refusal of
+// the server is returned as it is.
 absl::StatusOr<std::vector<std::vector<Literal>>> RunThroughWire(v1::Compute::Stub& stub, const Graph& graph,
                                                                  const std::vector<std::vector<Literal>>& arguments,
                                                                  const WireOptions& options);

@@ -27,7 +27,7 @@ class Collector final : public grpc::CallbackGenericService {
   ~Collector() override;
 
   int port() const { return port_; }
-  // Of all exports that were answered with OK.
+  // Returns the spans of all exports that were answered with OK.
   std::vector<otlp::Span> spans() const;
   std::vector<otlp::ResourceSpans> resources() const;
   // Exports that came, however they were answered.

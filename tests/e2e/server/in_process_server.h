@@ -45,7 +45,7 @@ class InProcessServer {
   v1::Compute::Stub& stub() { return *stub_; }
   DeviceExecutor& executor() { return **parts().executors->all().begin(); }
 
-  // The value of the counter or gauge of that name one of whose labels has that value; -1 where there is none.
+  // Returns the value of the counter or gauge of that name with that value of a label; -1 if there is none.
   double Metric(const std::string& name, const std::string& label) const;
   // Waits until no call is inside.
   void WaitUntilIdle();
@@ -126,7 +126,7 @@ v1::ExecuteRequest RequestOf(const v1::Graph& graph, const std::vector<v1::Tenso
 v1::ExecuteRequest WarmRequest(v1::Compute::Stub& stub, const v1::Graph& graph,
                                const std::vector<v1::Tensor>& arguments);
 
-// What grpc-status-details-bin says; all fields empty where it is absent or malformed.
+// Decodes grpc-status-details-bin; all fields are empty if it is absent or malformed.
 v1::ErrorDetail DetailOf(const grpc::Status& status);
 
 }  // namespace tensord

@@ -14,11 +14,11 @@ namespace tensord {
 // A process of the server's binary, whose standard output is read line by line. It is killed with the object.
 class Process {
  public:
-  // What the environment variable TENSORD_BINARY names; empty where it is unset.
+  // Returns the value of the environment variable TENSORD_BINARY; empty if it is unset.
   static std::string BinaryPath();
 
-  // What it writes on standard error goes to the end of that file. `before` is a command that runs the arguments after
-  // its own, in its process.
+  // Starts the server. Its standard error goes to the end of the file `errors`. `before` is a command that runs the
+  // arguments after its own, in its process.
   explicit Process(const std::vector<std::string>& flags, const std::string& errors = "/dev/null",
                    const std::vector<std::string>& before = {});
   ~Process();
@@ -32,7 +32,7 @@ class Process {
   pid_t pid() const { return process_; }
   // The exit status, or 128 + the signal that ended it.
   int Wait();
-  // Whether it has ended after that time at the latest; Wait says how.
+  // Tells whether it has ended after that time at the latest; Wait tells how.
   bool EndsWithin(std::chrono::milliseconds time) const;
   // The most of its memory that was resident since it began, or since ForgetPeak.
   int64_t PeakBytes() const;

@@ -29,7 +29,7 @@ class SessionClient {
   std::string Run(const v1::ExecuteRequest& request, v1::ExecuteResponse* response = nullptr);
   // Keeps these numbers under the handle.
   std::string Put(const std::string& handle, const std::vector<float>& values);
-  // The numbers under the handle; empty where there is no such tensor.
+  // The numbers under the handle; empty if there is no such tensor.
   std::vector<float> Get(const std::string& handle);
   std::vector<std::string> Delete(const std::vector<std::string>& handles);
   std::string Close();

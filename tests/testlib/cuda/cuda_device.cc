@@ -9,7 +9,7 @@
 
 namespace tensord {
 
-// What is called of the driver's interface, by the names of cuda.h. A process has one, with the first device's primary
+// The used part of the driver's interface, by the names of cuda.h. A process has one, with the first device's primary
 // context.
 struct CudaDriver {
   using Result = int;
@@ -45,7 +45,7 @@ namespace {
 
 constexpr size_t kGuardBytes = 256;
 constexpr char kGuard = 0x5a;
-// Of CUdevice_attribute and CUfunction_attribute.
+// Numbers of CUdevice_attribute and CUfunction_attribute.
 constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76, kMaxDynamicSharedBytes = 8;
 
 absl::Status OpenDriver(CudaDriver* d) {

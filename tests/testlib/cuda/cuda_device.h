@@ -18,12 +18,12 @@ struct CudaDriver;
 // CUDA to build: both libraries are opened where the machine has them. Thread-compatible.
 class CudaDevice {
  public:
-  // Compiles all of them. UNAVAILABLE where there is no driver, no device or no NVRTC, INVALID_ARGUMENT with the
+  // Compiles all of them. UNAVAILABLE if there is no driver, no device or no NVRTC, INVALID_ARGUMENT with the
   // compiler's words where it refuses the text.
   static absl::StatusOr<CudaDevice> Build(const std::vector<CudaKernel>& kernels);
 
   // Runs all launches of a kernel on memory of the device, of which nothing was cleared. The results have their types
-  // already; INTERNAL where the device reports an error, or where a kernel writes past a result.
+  // already; INTERNAL if the device reports an error, or where a kernel writes past a result.
   absl::Status Run(size_t kernel, const std::vector<Literal>& operands, std::vector<Literal>* results) const;
 
  private:

@@ -1,9 +1,9 @@
 #ifndef TENSORD_TESTS_TESTLIB_CUDA_CUDA_EMULATION_H_
 #define TENSORD_TESTS_TESTLIB_CUDA_CUDA_EMULATION_H_
 
-// What printed CUDA C++ needs of the language to be an ordinary C++ source: a test includes this before it and runs the
-// kernels on the processor. The threads of a block are fibers, one after the other from barrier to barrier; blocks
-// follow each other. Barriers and shuffles have to be reached by all threads of a block alike.
+// The language features that printed CUDA C++ needs to be an ordinary C++ source: a test includes this before it and
+// runs the kernels on the processor. The threads of a block are fibers, one after the other from barrier to barrier;
+// blocks follow each other. All threads of a block have to reach barriers and shuffles alike.
 
 #include <math.h>
 #include <ucontext.h>

@@ -15,14 +15,14 @@ namespace tensord {
 // tested without a device. Thread-compatible; one kernel of a process runs at a time.
 class CudaEmulator {
  public:
-  // Compiles all of them, on two processors; their entries have different names. UNAVAILABLE where there is no such
+  // Compiles all of them, on two processors; their entries have different names. UNAVAILABLE if there is no such
   // compiler, INVALID_ARGUMENT with the compiler's words where it refuses the text. Writes to a folder of its own in
   // `folder`.
   static absl::StatusOr<CudaEmulator> Build(const std::vector<CudaKernel>& kernels, const std::string& compiler,
                                             const std::string& folder);
 
   // Runs all launches of a kernel. The operands' bytes are copied to where they are aligned as CUDA's allocator does.
-  // The results have their types already; INTERNAL where the threads of a block do not meet at barriers, or where a
+  // The results have their types already; INTERNAL if the threads of a block do not meet at barriers, or where a
   // kernel writes past a result.
   absl::Status Run(size_t kernel, const std::vector<Literal>& operands, std::vector<Literal>* results) const;
 

@@ -11,10 +11,10 @@ namespace tensord {
 // NVIDIA's run-time compiler, opened where the machine has it: it needs neither a device nor a driver. Thread-safe.
 class Nvrtc {
  public:
-  // Null where there is none: in the loader's path, or in the CUDA toolkit's usual folder. Opened once.
+  // Returns null if there is none: in the loader's path, or in the CUDA toolkit's usual folder. Opened once.
   static const Nvrtc* Get();
 
-  // The PTX, or the machine code where the options name a real architecture. What the compiler refuses is an
+  // Compiles to PTX, or to machine code if the options name a real architecture. A refusal of the compiler is an
   // INVALID_ARGUMENT with its log; warnings count as well.
   absl::StatusOr<std::string> Compile(const std::string& source, const std::vector<std::string>& options) const;
 

@@ -50,7 +50,7 @@ Graph EquationOfStateGraph(int64_t nx, int64_t ny, int64_t nz) {
   double coefficient = 0.5;
   // Numbers between 0 and 1 that never repeat.
   const auto next = [&] { return coefficient = 3.9 * coefficient * (1 - coefficient); };
-  // By Horner's rule in each of the three, the innermost first.
+  // Evaluates by Horner's rule in each of the three, the innermost first.
   const auto horner = [&](ValueId x, int degree, const auto& term) {
     ValueId sum = term();
     for (int i = 0; i < degree; ++i) sum = g.Binary(CoreOp::kAdd, g.Binary(CoreOp::kMultiply, sum, x), term());
@@ -150,7 +150,7 @@ Graph HorizontalDiffusionGraph(int64_t levels, int64_t columns, int64_t rows) {
   const ValueId around = add(add(window(in, 1, w + 2, 2, h + 2), window(in, 1, w + 2, 0, h + 2)),
                              add(window(in, 2, w + 2, 1, h + 2), window(in, 0, w + 2, 1, h + 2)));
   const ValueId laplacian = sub(g.Binary(CoreOp::kMultiply, window(in, 1, w + 2, 1, h + 2), 4), around);
-  // The flux between two cells, none where it would steepen the slope.
+  // The flux between two cells, none if it would steepen the slope.
   const auto flux = [&](ValueId change, ValueId slope) {
     const ValueId product = g.Binary(CoreOp::kMultiply, change, slope);
     const ValueId zero = g.Broadcast(g.Scalar(DType::kF64, 0), g.ShapeOf(change), {});
@@ -168,7 +168,7 @@ Graph HorizontalDiffusionGraph(int64_t levels, int64_t columns, int64_t rows) {
 
 namespace {
 
-// Of n x n numbers in F64, `matrices` of them.
+// Returns the scratch for n x n numbers in F64, `matrices` of them.
 NeededScratch NeededByDivideAndConquer(absl::string_view op, int64_t matrices, int64_t n) {
   return {.op = absl::StrCat("tensord.linalg.v1.", op),
           .bytes = matrices * n * n * 8,

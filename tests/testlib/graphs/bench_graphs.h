@@ -62,16 +62,17 @@ Graph EncoderLayerGraph(int64_t width, int64_t sequence, int64_t heads, int64_t 
 // 3×3 convolution of f32[side, side, in, batch] as one product of nine shifted slices (G16).
 Graph ConvolutionGraph(int64_t side, int64_t in, int64_t out, int64_t batch);
 
-// What a convolution by Fourier transforms does beside them: f64[n] with as many zeros behind it, twice, the second
-// reversed; the product of two spectra c128[n]; and c128[n, n] divided by eigenvalues f64[n] of both axes (G21).
+// The work beside the transforms of a convolution by Fourier transforms: f64[n] with as many zeros behind it, twice,
+// the second reversed; the product of two spectra c128[n]; and c128[n, n] divided by eigenvalues f64[n] of both axes
+// (G21).
 Graph PaddedOperandsGraph(int64_t n);
 Graph SpectrumProductGraph(int64_t n);
 Graph PoissonFactorGraph(int64_t n);
 // Steps of conjugate gradients on Poisson's equation by the five-point stencil, f64[n, n]: u, residual, direction and
 // the residual's square in and out (G26).
 Graph ConjugateGradientsGraph(int64_t n, int64_t steps);
-// What a vector is asked most: the index of its first maximum, or of its first NaN; whole numbers divided by a positive
-// constant and rounded down, and what that leaves; its length (G27).
+// The common questions to a vector: the index of its first maximum, or of its first NaN; whole numbers divided by a
+// positive constant and rounded down, and their remainders; its length (G27).
 Graph FirstMaximumGraph(DType dtype, int64_t elements);
 Graph FloorQuotientGraph(DType dtype, int64_t divisor, int64_t elements);
 Graph FloorRemainderGraph(DType dtype, int64_t divisor, int64_t elements);
@@ -113,7 +114,7 @@ struct TensorNetwork {
 };
 Graph EinsumGraph(const TensorNetwork& network);  // t0, t1, … in, y out (G24)
 
-// What the kernel of an op must have besides its operands and results, whoever writes it, and why.
+// The scratch that the kernel of an op must have besides its operands and results, whoever writes it, and the reason.
 struct NeededScratch {
   std::string op;
   int64_t bytes = 0;

@@ -21,7 +21,7 @@ struct LabelledTensor {
 
 bool Has(const Labels& labels, int64_t label);
 Shape ShapeOf(const Labels& labels, const std::vector<int64_t>& sizes);
-// Of the labels among others, which have them all.
+// Returns the positions of the labels among others, which have them all.
 std::vector<int64_t> PositionsOf(const Labels& labels, const Labels& among);
 
 // A dot_general; the result has a's free labels, b's, and those of the batch.

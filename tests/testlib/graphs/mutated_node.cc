@@ -200,8 +200,8 @@ class Mutator {
     return mutated;
   }
 
-  // Where an operand comes from: an input, an input through a transpose, or a constant, which is what the passes look
-  // for. Now and then one serves twice.
+  // The source of an operand: an input, an input through a transpose, or a constant, which the passes look for. Now and
+  // then one serves twice.
   struct Source {
     ValueId input;
     std::vector<int64_t> permutation;  // empty: the input itself

@@ -18,11 +18,11 @@ struct MutatedNode {
 };
 
 // Makes sizes of the case's operands symbols at random, then changes operands and attributes in one to three places:
-// dtypes, ranks, sizes, counts, axes, enumerators, lists, size expressions. What comes out is often wrong, and often
-// valid in a way that nobody thought of.
+// dtypes, ranks, sizes, counts, axes, enumerators, lists, size expressions. The result is often wrong, and often valid
+// in a way that nobody thought of.
 MutatedNode MutateNode(const NodeCase& node_case, std::mt19937_64* random);
 
-// What the inputs' types ask for under these sizes.
+// Returns the argument types that the inputs' types ask for under these sizes.
 std::vector<ConcreteType> ArgumentTypes(const MutatedNode& node);
 
 }  // namespace tensord

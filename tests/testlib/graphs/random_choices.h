@@ -9,7 +9,7 @@
 
 namespace tensord {
 
-// What a test that draws its graphs chooses: the same for the same seed.
+// The choices of a test that draws its graphs: the same for the same seed.
 class RandomChoices {
  public:
   explicit RandomChoices(uint64_t seed) : random_(seed) {}

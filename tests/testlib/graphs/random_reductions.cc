@@ -14,7 +14,7 @@ namespace {
 
 using Axes = StaticGraphBuilder::Axes;
 
-// What an iteration does to its value.
+// The step of an iteration.
 enum class Step : uint8_t { kTanh, kExp, kRoot, kScale, kMix, kLargest, kWeigh, kCentre, kShare, kAddMean, kBelowMax };
 
 class ReductionGraph {

@@ -27,7 +27,7 @@ class StaticGraphBuilder {
   Shape ShapeOf(ValueId v) const;
   DType DTypeOf(ValueId v) const { return graph_.type(v).dtype; }
 
-  // Of rank 0; the value is rounded to the dtype, which is a real one.
+  // Adds a constant of rank 0; the value is rounded to the dtype, which is a real one.
   ValueId Scalar(DType dtype, double value);
   ValueId Iota(DType dtype, const Shape& shape, int64_t axis);
   ValueId Unary(CoreOp op, ValueId x);

@@ -42,7 +42,7 @@ class MicroBuilder {
   MicroProgram program_;
 };
 
-// What an elementwise op gives of elements of a dtype.
+// Returns the dtype of an elementwise op's results on elements of a dtype.
 DType ResultDType(CoreOp op, DType operand);
 
 // The programs of benchmarks and documents, over `length` elements that are reduced and `rows` that are kept.

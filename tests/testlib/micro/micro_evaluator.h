@@ -14,11 +14,11 @@ namespace tensord {
 using EvaluateOp =
     std::function<Literal(CoreOp op, const Attributes& attrs, std::vector<const Literal*> operands, ConcreteType type)>;
 
-// By the reference rules of the ops.
+// Evaluates by the reference rules of the ops.
 Literal EvaluateByReference(CoreOp op, const Attributes& attrs, std::vector<const Literal*> operands,
                             ConcreteType type);
 
-// What a micro program gives: each instruction at all points of its level, one after the other. Results are flat.
+// Evaluates a micro program: each instruction at all points of its level, one after the other. Results are flat.
 std::vector<Literal> EvaluateMicroProgram(const MicroProgram& program, const std::vector<Literal>& tensors,
                                           const EvaluateOp& evaluate = EvaluateByReference);
 

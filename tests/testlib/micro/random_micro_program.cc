@@ -246,7 +246,7 @@ class MicroProgramGenerator {
     ReduceKind kind = static_cast<ReduceKind>(1 + Draw(kinds));
     // The sign of a zero part of a complex product depends on the order.
     if (kind == ReduceKind::kProduct && IsComplex(dtype)) kind = ReduceKind::kSum;
-    // Which of several complex NaN an extremum is depends on the order, and so does its other part.
+    // The order decides which of several complex NaN is the extremum, and so its other part.
     if (kind == ReduceKind::kSum || kind == ReduceKind::kProduct || IsComplex(dtype)) {
       value = MakeExact(value, kind == ReduceKind::kProduct);
     }

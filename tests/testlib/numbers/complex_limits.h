@@ -10,8 +10,8 @@
 
 namespace tensord {
 
-// What Annex G of C says that a complex function gives where it has a limit, a cut or no value. A NaN of the result
-// stands for any NaN; a zero or an infinity beside one may have either sign where `any_sign` is set.
+// The value that Annex G of C gives a complex function at a limit, on a cut or without a value. A NaN of the result
+// stands for any NaN; a zero or an infinity beside one may have either sign if `any_sign` is set.
 struct ComplexLimit {
   CoreOp op;
   std::complex<double> z;

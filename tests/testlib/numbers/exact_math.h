@@ -7,8 +7,8 @@
 
 namespace tensord {
 
-// What an elementwise op computes on floating-point elements, with far more digits than the op has. The second operand
-// of a unary op does not count. A BOOL result is 0 or 1. Null where the op takes no such elements.
+// An elementwise op on floating-point elements, with far more digits than the op has. The second operand of a unary op
+// does not count. A BOOL result is 0 or 1. Null if the op takes no such elements.
 template <typename E>
 using ExactReal = E (*)(E, E);
 using ExactComplex = exact::WideComplex (*)(exact::WideComplex, exact::WideComplex);
@@ -26,7 +26,7 @@ struct FloatFormat {
 FloatFormat FormatOf(DType dtype);  // of a real floating-point dtype
 
 // Distance of `value` in units of the last place of `exact` in the format; what is beyond the format counts as its
-// first power of two that is. NaN where the kind is wrong: only one of them is NaN or infinite or zero beyond rounding,
+// first power of two that is. NaN if the kind is wrong: only one of them is NaN or infinite or zero beyond rounding,
 // or a zero has the wrong sign.
 template <typename E>
 double UlpError(E value, E exact, const FloatFormat& format);

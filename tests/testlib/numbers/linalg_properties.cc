@@ -113,7 +113,7 @@ class Judge {
 
  private:
   HostMatrix Result(size_t i) const { return ReadMatrix(results_[i], b_); }
-  // Of a result with a number for each matrix.
+  // Returns a result with a number for each matrix.
   Complex128 Scalar(size_t i) const {
     Shape as_matrices = results_[i].shape();
     as_matrices.insert(as_matrices.begin(), {1, 1});
@@ -166,7 +166,7 @@ class Judge {
     EXPECT_EQ(Scalar(3), inversions % 2 == 0 ? 1.0 : -1.0) << call_.Name();
   }
 
-  // Of matrices without zeros: each entry is that of A but for a power of two, and none is larger than 1.
+  // Checks matrices without zeros: each entry is that of A but for a power of two, and none is larger than 1.
   void CheckEquilibrate() const {
     const HostMatrix b = ReadMatrix(results_[0], b_);
     int64_t exponent = 0;
@@ -184,7 +184,7 @@ class Judge {
     EXPECT_EQ(Scalar(1).real(), static_cast<double>(exponent)) << call_.Name();
   }
 
-  // Of matrices of ordinary numbers.
+  // Checks matrices of ordinary numbers.
   void CheckTriangularDeterminant() const {
     Complex128 product = 1;
     for (int64_t i = 0; i < a_.rows(); ++i) product *= a_(i, i);

@@ -11,9 +11,9 @@
 
 namespace tensord {
 
-// What results of the ops of linear algebra must be, whoever computed them: factors multiply to the matrix, vectors are
-// orthonormal, values are in order and those of the reference where they are unique. Errors may be some multiple of
-// the dtype's epsilon, of the size and of the norm.
+// The properties of results of linear algebra, whoever computed them: factors multiply to the matrix, vectors are
+// orthonormal, values are in order, and unique values are the reference's. Errors may be some multiple of the dtype's
+// epsilon, of the size and of the norm.
 
 struct LinalgCall {
   LinalgOp op;
@@ -21,7 +21,7 @@ struct LinalgCall {
   std::vector<Literal> operands;
 
   LinalgCall(LinalgOp called, std::vector<Literal> with);
-  // As the op's type rule says.
+  // Returns the types of the op's type rule.
   std::vector<ConcreteType> ResultTypes() const;
   std::string Name() const;
 };

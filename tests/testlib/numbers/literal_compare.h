@@ -14,7 +14,7 @@ struct Tolerance {
   double least_norm = 0;     // what that is at least, where terms are larger than their sums
 };
 
-// Empty where `got` is close to `want`; else the first difference in words.
+// Empty if `got` is close to `want`; else the first difference in words.
 std::string Difference(const Literal& got, const Literal& want, const Tolerance& tolerance);
 
 }  // namespace tensord

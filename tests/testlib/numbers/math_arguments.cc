@@ -117,7 +117,7 @@ std::vector<T> Edges() {
     const T t = static_cast<T>(x);
     edges.insert(edges.end(), {t, std::nextafter(t, T(0)), std::nextafter(t, L::infinity())});
   }
-  // Of all numbers of the format these are nearest to multiples of pi/2.
+  // The numbers of the format that are nearest to multiples of pi/2.
   edges.push_back(std::is_same_v<T, float> ? static_cast<T>(std::ldexp(16367173.0, 72))
                                            : static_cast<T>(std::ldexp(6381956970095103.0, 797)));
   const size_t positive = edges.size();
@@ -272,7 +272,7 @@ MathArguments<std::complex<T>> ComplexMathArguments(CoreOp op, int64_t count, ui
   const double scale = PointScale<T>(op);
   Random random(seed);
   MathArguments<std::complex<T>> arguments;
-  // Of powers a part of the logarithm is an angle, which needs more digits the more turns it takes.
+  // In powers, a part of the logarithm is an angle, which needs more digits the more turns it takes.
   const bool is_power = op == CoreOp::kPow || op == CoreOp::kExp2;
   const auto kind_of = [is_power](int64_t kind) { return is_power && kind == 3 ? 0 : kind; };
   for (int64_t i = 0; i < count; ++i) {

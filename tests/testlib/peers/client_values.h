@@ -16,7 +16,7 @@ inline client::HostTensor Floats(size_t count, float value) {
   return *client::HostTensor::FromVector(std::vector<float>(count, value), {static_cast<int64_t>(count)});
 }
 
-// Of a refusal; of what is none the whole status.
+// Returns the reason of a refusal; for other errors the whole status.
 inline std::string ReasonOf(const absl::Status& status) {
   const auto detail = client::GetErrorDetail(status);
   return detail.has_value() ? detail->reason : std::string(status.ToString());

@@ -22,8 +22,8 @@
 
 namespace tensord {
 
-// A client of HTTP/2 that sends whatever frames a test likes, in whatever order, and reads nothing unless it is asked
-// to. Begins with the preface and empty settings. Owns its socket.
+// A client of HTTP/2 that sends any frames in any order, and reads nothing unless it is asked to. Begins with the
+// preface and empty settings. Owns its socket.
 class Http2Peer {
  public:
   enum Type : uint8_t {
@@ -81,7 +81,7 @@ class Http2Peer {
     return std::string(1, '\0') + static_cast<char>(name.size()) + std::string(name) + static_cast<char>(value.size()) +
            std::string(value);
   }
-  // Those of a call of gRPC of the method "/package.Service/Method".
+  // Returns the headers of a gRPC call of the method "/package.Service/Method".
   static std::string CallHeaders(absl::string_view method) {
     return Header(":method", "POST") + Header(":scheme", "http") + Header(":path", method) + Header(":authority", "a") +
            Header("content-type", "application/grpc") + Header("te", "trailers");
@@ -92,7 +92,7 @@ class Http2Peer {
     return Frame(kHeaders, kEndHeaders, stream, CallHeaders(method) + std::string(headers)) +
            Frame(kData, kEndStream, stream, Message(message));
   }
-  // Of gRPC, in data frames.
+  // Returns a message of gRPC, in data frames.
   static std::string Message(absl::string_view message) {
     return std::string(1, '\0') + Number(static_cast<uint32_t>(message.size()), 4) + std::string(message);
   }
@@ -102,7 +102,7 @@ class Http2Peer {
     return text;
   }
 
-  // False where the other side has ended the connection.
+  // Returns false if the other side has ended the connection.
   bool Send(absl::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t count = ssl_ != nullptr ? SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size()))
@@ -113,7 +113,8 @@ class Http2Peer {
     }
     return true;
   }
-  // As much as the other side takes without a pause of that many milliseconds; false where it has ended the connection.
+  // Sends as much as the other side takes without a pause of that many milliseconds; false if it has ended the
+  // connection.
   bool SendWhileTaken(absl::string_view bytes, int pause_ms) {
     while (!bytes.empty()) {
       pollfd writable{.fd = descriptor_, .events = POLLOUT, .revents = 0};
@@ -125,7 +126,7 @@ class Http2Peer {
     }
     return true;
   }
-  // Whether the other side ends the connection by then, whatever has not been read.
+  // Tells whether the other side ends the connection by then, even with unread bytes.
   bool EndsWithin(int ms) const {
     pollfd ended{.fd = descriptor_, .events = POLLRDHUP, .revents = 0};
     return poll(&ended, 1, ms) > 0;

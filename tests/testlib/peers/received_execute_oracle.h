@@ -16,7 +16,7 @@
 
 namespace tensord {
 
-// How the server reads a request otherwise than protobuf does; empty where it does not. The bytes are cut at random.
+// How the server reads a request otherwise than protobuf does; empty if it does not. The bytes are cut at random.
 inline std::string DifferenceFromProtobuf(absl::string_view bytes, std::mt19937_64* random) {
   static const auto pool = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), 1 << 20);
   grpc::ByteBuffer buffer = InSlices(bytes, random);
@@ -46,7 +46,7 @@ inline std::string DifferenceFromProtobuf(absl::string_view bytes, std::mt19937_
     if (!whole.arguments(i).has_tensor() || !whole.arguments(i).tensor().data().empty()) return "a payload too many";
     whole.mutable_arguments(i)->mutable_tensor()->set_data(std::string(received->DataOf(i)));
   }
-  // As bytes, which hold unknown fields inside too.
+  // Compares bytes, which hold unknown fields inside too.
   return whole.SerializeAsString() == expected.SerializeAsString() ? "" : "another meaning";
 }
 

@@ -19,7 +19,7 @@ namespace tensord {
 // A connection to a port of this host, on which a test sends any bytes. Owns its socket.
 class TcpClient {
  public:
-  // Of the address, host:port, the port counts.
+  // Connects to the address, host:port; only the port counts.
   explicit TcpClient(absl::string_view address) : TcpClient() { Connect(address); }
   // Connects later.
   TcpClient() : descriptor_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}

@@ -9,7 +9,7 @@
 
 namespace tensord::cli {
 
-// What a command of tensordctl came to.
+// The outcome of a command of tensordctl.
 struct Outcome {
   int status;
   std::string out;

@@ -33,7 +33,7 @@ std::string Disagreement(SettingRun& setting, bool row_major, const Graph& graph
   const auto program = setting.CompileGraph(graph, row_major);
   if (!program.ok()) return absl::StrCat("compiling: ", program.status().ToString());
   for (size_t set = 0; set < arguments.size(); ++set) {
-    // Whether the run may write over its arguments shows nowhere.
+    // A run that may write over its arguments gives the same results.
     const absl::InlinedVector<bool, 16> donated(arguments[set].size(), set % 2 == 1);
     const auto got = RunCompiled(**program, arguments[set], 0, donated);
     if (!got.ok()) return absl::StrCat("running on arguments ", set, ": ", got.status().ToString());

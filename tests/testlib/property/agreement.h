@@ -18,7 +18,7 @@ using Wanted = std::vector<std::vector<BoundedLiteral>>;
 
 absl::StatusOr<Wanted> WantedOf(const Graph& graph, const std::vector<std::vector<Literal>>& arguments);
 
-// Empty where the compiled graph's results are what is wanted, for every set of arguments; else the first difference.
+// Empty if the compiled graph's results are what is wanted, for every set of arguments; else the first difference.
 std::string Disagreement(SettingRun& setting, bool row_major, const Graph& graph,
                          const std::vector<std::vector<Literal>>& arguments, const Wanted& wanted);
 

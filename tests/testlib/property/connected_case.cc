@@ -24,14 +24,14 @@ namespace {
 const std::vector<int64_t> kSizes = {0,  1,  2,  3,  5,  8,  15,  16,  17,  25,  30,
                                      32, 33, 48, 60, 64, 65, 100, 128, 200, 256, 300};
 
-// Of a graph's tensors, beside indices.
+// The dtypes of a graph's tensors, beside indices.
 constexpr DType kDTypes[] = {DType::kF64, DType::kF64, DType::kF32, DType::kF32,  DType::kC128,
                              DType::kC64, DType::kI64, DType::kI32, DType::kBF16, DType::kF16};
 
-// Of one contraction, for the reference evaluator's sake.
+// The most products of one contraction, for the reference evaluator's sake.
 constexpr int64_t kMostProducts = int64_t{1} << 21;
 
-// What has a kernel of its own or ends up in a fused one, the former more often.
+// Ops that have a kernel of their own or end up in a fused one, the former more often.
 constexpr CoreOp kConnected[] = {CoreOp::kDotGeneral,
                                  CoreOp::kDotGeneral,
                                  CoreOp::kDotGeneral,
@@ -68,7 +68,8 @@ constexpr CoreOp kConnected[] = {CoreOp::kDotGeneral,
                                  CoreOp::kExtractDiag,
                                  CoreOp::kEmbedDiag};
 
-// Of two or three integer tensors, whose sums are the same in any order. Labels follow sizes, so that axes match.
+// Grows an einsum of two or three integer tensors, whose sums are the same in any order. Labels follow sizes, so that
+// axes match.
 void GrowEinsum(GrowingGraph& graph) {
   const DType dtype = graph.OneIn(2) ? DType::kI64 : DType::kI32;
   std::vector<ValueId> operands;

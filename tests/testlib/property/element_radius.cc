@@ -10,7 +10,8 @@
 namespace tensord::property {
 namespace {
 
-// What an elementary function may be off by. 16-bit floats are computed in F32: only the rounding may go the other way.
+// Returns the allowed error of an elementary function. 16-bit floats are computed in F32: only the rounding may go the
+// other way.
 double FunctionUlps(DType dtype) { return SizeOf(dtype) == 2 ? 1.01 : 4; }
 // The same for complex ones, in units of the larger part.
 constexpr double kComplexUlps = 32;
@@ -36,8 +37,8 @@ double Ulps(DType dtype, double ulps, double y) {
   return ulps * SpacingAt(dtype, std::abs(y) + ulps * spacing);
 }
 
-// Of functions that are monotone between two numbers, or convex and even: what lies between them differs from a value
-// by no more than their ends do.
+// Returns the value of functions that are monotone between two numbers, or convex and even: values between these differ
+// from one by no more than their ends do.
 double Monotone(CoreOp op, double x) {
   switch (op) {
     case CoreOp::kExp:
@@ -123,7 +124,7 @@ double ComplexUnary(CoreOp op, DType dtype, Uncertain x, Complex128 y) {
     default:
       break;
   }
-  // Where these overflow, and on their branch cuts, implementations differ; the conformance cases pin ours.
+  // If these overflow, and on their branch cuts, implementations differ; the conformance cases pin ours.
   const double size = LargerPart(x.value);
   if (x.radius > 0 || !IsFinite(x.value) || !IsFinite(y) || size > 0x1p20 || (size > 0 && size < 0x1p-20)) {
     return kUnknown;

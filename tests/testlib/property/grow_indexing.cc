@@ -58,7 +58,7 @@ void GrowDynamicTruncate(GrowingGraph& graph, CoreOp op, DType dtype) {
   const DType size_dtype = graph.AnyOf(kIntegers);
   std::optional<ValueId> size;
   if (graph.OneIn(2)) {
-    // Of any origin: computed, an argument, far outside.
+    // A size of any origin: computed, an argument, far outside.
     size = graph.WithShape(size_dtype, {}, /*exact=*/true);
   } else {
     const int64_t extent = graph.GreatestSize(graph.Type(x).shape[static_cast<size_t>(dimension)]);

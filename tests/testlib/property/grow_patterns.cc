@@ -34,7 +34,7 @@ Value Spread(GrowingGraph& graph, ValueId x, const Ints& axes, ValueId like) {
                       {x, like});
 }
 
-// What a reduction over `axes` left, over the shape of `like` again; sometimes by way of axes of size 1.
+// Spreads the result of a reduction over `axes` over the shape of `like` again; sometimes by way of axes of size 1.
 Value SpreadBack(GrowingGraph& graph, Value reduced, const Ints& axes, ValueId like) {
   if (!reduced.has_value()) return std::nullopt;
   Ints kept, all;

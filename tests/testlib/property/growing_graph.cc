@@ -352,7 +352,7 @@ Graph GrowingGraph::Finish() {
   }
   std::vector<ValueId> outputs;
   for (int32_t i = graph_.num_values() - 1; i >= static_cast<int32_t>(graph_.inputs().size()); --i) {
-    // What nobody reads is shown; some stays dead.
+    // Unread values become outputs; some stay dead.
     if (!read[static_cast<size_t>(i)] && outputs.size() < 12 && !OneIn(8)) outputs.push_back({i});
   }
   if (OneIn(4)) outputs.push_back({static_cast<int32_t>(Below(graph_.num_values()))});

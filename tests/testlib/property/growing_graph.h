@@ -28,13 +28,13 @@ struct GrowthOptions {
 
 using Ints = std::vector<int64_t>;
 
-// A typed graph that grows node by node. It comes with a few sets of arguments ("choices", whose sizes differ where the
-// inputs have symbols), and a node is taken only where InferNode accepts it and its guards hold for all of them: what
-// grew is valid, and runs on every choice.
+// A typed graph that grows node by node. It comes with a few sets of arguments ("choices", whose sizes differ if the
+// inputs have symbols). A node is taken only if InferNode accepts it and its guards hold for all of them: the grown
+// graph is valid, and runs on every choice.
 //
-// Every value is known to be exact (what an operation rounds is no part of it: any correct program has the same bits)
-// or not. The growth rules feed what is not exact only into operations that change little when their operands do, so
-// that an error bound for the results stays small (reference_bounds.h).
+// Every value is known to be exact (without a rounded operation: any correct program has the same bits) or not. The
+// growth rules feed inexact values only into operations that change little when their operands do, so that an error
+// bound for the results stays small (reference_bounds.h).
 class GrowingGraph {
  public:
   // With inputs, and no node yet.
@@ -42,7 +42,7 @@ class GrowingGraph {
 
   // Ends the growth: outputs are added.
   Graph Finish();
-  // By choice.
+  // Returns the arguments by choice.
   const std::vector<std::vector<Literal>>& arguments() const { return arguments_; }
 
   const Graph& graph() const { return graph_; }
@@ -66,7 +66,7 @@ class GrowingGraph {
   // Values. Where there is none of the dtype, one is made by a Convert or a Constant.
   ValueId Any();
   ValueId Any(DType dtype, bool exact);
-  // Of the very type of v; v itself where there is no other.
+  // Returns another value of the very type of v; v itself if there is none.
   ValueId Alike(ValueId v, bool exact);
   // A value of that dtype and shape: one that is there, or one made of others.
   std::optional<ValueId> WithShape(DType dtype, SymbolicShape shape, bool exact);
@@ -86,11 +86,11 @@ class GrowingGraph {
  private:
   TensorType InputType();
   int64_t GreatestElements(ValueId v) const;
-  // Of some values in their order, where the graph is to be connected.
+  // Picks among some values in their order, if the graph is to be connected.
   ValueId LargeAndNew(const std::vector<ValueId>& values);
   // A value and its axis of that size.
   std::optional<std::pair<ValueId, int64_t>> FindAxis(const Dim& dim) const;
-  // Binds the size that a DynamicTruncate decides, in every choice; false where the reference cannot compute it.
+  // Binds the size that a DynamicTruncate decides, in every choice; false if the reference cannot compute it.
   bool BindTruncation(const Node& node);
   bool HoldsForAllChoices(const std::vector<ShapeGuard>& guards, const TensorType& type) const;
   // The node, typed, unless it is invalid for some choice or too large, or `exactness`, given the result's type, says

@@ -6,11 +6,11 @@
 
 namespace tensord::property {
 
-// Appends one node of `op` whose first operand that is computed with (its result, where it takes none) has that dtype,
-// and whatever nodes make its operands. It may find that nothing fits, and append none.
+// Appends one node of `op` whose first computed operand (its result, if it takes none) has that dtype, and the nodes
+// that make its operands. It may find that nothing fits, and append none.
 using GrowthRule = void (*)(GrowingGraph& graph, CoreOp op, DType dtype);
 
-// The rule of an op; nullptr where there is none, which AllOpsGrow in tests/e2e/property finds out.
+// The rule of an op; nullptr if there is none, which AllOpsGrow in tests/e2e/property finds out.
 GrowthRule FindGrowthRule(CoreOp op);
 
 // Rules by file.

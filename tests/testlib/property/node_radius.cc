@@ -83,7 +83,8 @@ Radii Elementwise(const Node& node, CoreOp op, Operands operands, const Literal&
 }
 
 // Ops that only move elements of their operands: the radii move with them. `moved` are the operands whose elements
-// move, and `deciding` those that say where: nothing is known where these are not. Of any other only the shape counts.
+// move, and `deciding` those that decide their places: nothing is known if these are unknown. Only the shape of other
+// operands counts.
 absl::StatusOr<Radii> Moved(const Node& node, Operands operands, const std::vector<size_t>& moved,
                             const std::vector<size_t>& deciding, const Literal& result) {
   std::vector<Literal> radii;
@@ -259,8 +260,8 @@ absl::StatusOr<Radii> Dot(const Node& node, Operands operands, const Literal& re
   return out;
 }
 
-// Updates are combined in index order, so exact operands give an exact result. Of others the sums magnify as any sums
-// do, and what MIN and MAX give changes at most by as much as a number does.
+// Updates are combined in index order, so exact operands give an exact result. Sums of others magnify as any sums do;
+// results of MIN and MAX change at most as much as a number does.
 absl::StatusOr<Radii> Scattered(const Node& node, Operands operands, const Literal& result) {
   const DType dtype = result.dtype();
   const Radii unknown(static_cast<size_t>(result.num_elements()), kUnknown);

@@ -30,7 +30,7 @@ class OpCounts {
   void Add(const OpCounts& other);
   int64_t count(CoreOp op, DType dtype) const { return counts_[static_cast<size_t>(op)][static_cast<size_t>(dtype)]; }
   int64_t count(CoreOp op) const;
-  // Ops, and dtypes of ops, that were not met: "exp on f16", one a line. Empty where nothing is missing.
+  // Ops, and dtypes of ops, that were not met: "exp on f16", one a line. Empty if nothing is missing.
   std::string Missing(bool every_dtype) const;
   // A table, one op a line.
   std::string ToString() const;

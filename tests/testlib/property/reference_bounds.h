@@ -11,7 +11,7 @@
 
 namespace tensord::property {
 
-// What a value must be: the reference's numbers, and how far a correct program's may be from each, as a radius.
+// The right values: the reference's numbers, and the radius around each in which a correct program's may lie.
 //
 //   0         the same bits (any NaN for a NaN), the sign of a zero included
 //   finite    that far at most, in the real and in the imaginary part; an infinity counts as the first number past the
@@ -35,7 +35,7 @@ struct BoundedLiteral {
 absl::StatusOr<std::vector<BoundedLiteral>> EvaluateBounded(const Graph& graph, absl::Span<const ShapeGuard> guards,
                                                             absl::Span<const Literal> arguments);
 
-// Empty where `got` is within the bounds; else the first difference in words.
+// Empty if `got` is within the bounds; else the first difference in words.
 std::string DifferenceFrom(const Literal& got, const BoundedLiteral& want);
 
 // Distance between neighbouring numbers of a float dtype (the parts of a complex one) at x; x may be infinite.

@@ -8,13 +8,14 @@
 
 namespace tensord::property {
 
-// Whether every correct implementation of an op gives the same bits on exact operands: integers and BOOL, what only
-// moves elements, and the operations that IEEE 754 rounds correctly. The order of a sum and the last bits of an
-// elementary function are left open. 16-bit floats are computed in F32 and rounded once, which changes nothing of this.
+// Tells whether every correct implementation of an op gives the same bits on exact operands: integers and BOOL, ops
+// that only move elements, and the operations that IEEE 754 rounds correctly. The order of a sum and the last bits of
+// an elementary function are left open. 16-bit floats are computed in F32 and rounded once, which changes nothing of
+// this.
 bool IsExactOp(CoreOp op, const Attributes& attrs, DType operand, DType result);
 
-// Whether a small change of that operand may change the result by much: comparisons, roundings to integers, branch
-// cuts, indices. Only exact values are fed into these.
+// Tells whether a small change of that operand may change the result by much: comparisons, roundings to integers,
+// branch cuts, indices. Only exact values are fed into these.
 bool NeedsExactOperand(CoreOp op, size_t operand_index, DType operand, DType result);
 
 }  // namespace tensord::property

@@ -5,7 +5,7 @@
 
 namespace tensord::property {
 
-// Which random cases a test makes: the seeds first … first + count - 1.
+// The random cases of a test: the seeds first … first + count - 1.
 struct SeedRange {
   uint64_t first = 0;
   int64_t count = 0;

@@ -187,7 +187,7 @@ class Shrinker {
     return Take(std::move(candidate));
   }
 
-  // The values of all nodes, by value; empty where they cannot be had.
+  // The values of all nodes, by value; empty if they cannot be had.
   std::vector<Literal> AllValues() const {
     Graph all = best_.graph;
     const auto guards = InferTypes(&all);
@@ -215,7 +215,7 @@ class Shrinker {
       if (replace(v, {.literal = values[static_cast<size_t>(v)]})) continue;
       const Node& node = best_.graph.nodes()[static_cast<size_t>(best_.graph.producer({v}))];
       const auto operands = node.operands;
-      // Of another type too: a reader may take both, and an output does.
+      // Tries operands of another type too: a reader may take both, and an output does.
       for (ValueId operand : operands) {
         if (replace(v, {.by = operand.index})) break;
       }

@@ -17,7 +17,7 @@ struct FailingCase {
   std::vector<Literal> arguments;
 };
 
-// Whether a case still goes wrong. It is asked only for graphs that InferTypes accepts and the reference evaluates.
+// True if a case still goes wrong. It is asked only for graphs that InferTypes accepts and the reference evaluates.
 using StillFails = std::function<bool(const FailingCase&)>;
 
 // The smallest case found until `deadline` that still fails: fewer outputs; nodes replaced by inputs that hold what

@@ -14,7 +14,7 @@
 
 namespace tensord {
 
-// What came of a graph, and which of its segments ran together.
+// The results of a graph, and its segments that ran together.
 struct ChainedRun {
   std::vector<Literal> results;
   size_t segments = 0;
@@ -26,7 +26,7 @@ struct ChainedRun {
 absl::StatusOr<ChainedRun> RunChained(Backend* backend, Graph graph, const std::vector<std::string>& disabled_passes,
                                       const std::vector<Literal>& arguments, bool donates);
 
-// Of a graph without symbols.
+// Returns arguments of a graph without symbols.
 std::vector<Literal> ArgumentsOf(const Graph& graph, std::mt19937_64* random);
 
 }  // namespace tensord

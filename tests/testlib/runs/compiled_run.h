@@ -24,8 +24,8 @@ struct CompiledRunOptions {
 absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRunOptions& options,
                                                    const std::vector<Literal>& arguments);
 
-// The run alone, on arguments that are handed over at `misalignment` bytes past a multiple of 64, and which it may
-// write over where `donated`, by argument, says so. It ends with what `check` refuses.
+// Runs the program, on arguments handed over at `misalignment` bytes past a multiple of 64. It may write over the
+// arguments marked in `donated`. It ends with the refusal of `check`.
 absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments,
                                                  int64_t misalignment = 0, absl::Span<const bool> donated = {},
                                                  const RunCheck& check = nullptr);

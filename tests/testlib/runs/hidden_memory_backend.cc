@@ -50,7 +50,7 @@ class HiddenSession final : public BackendSession {
     for (size_t i = 0; i < steps.size(); ++i) {
       RETURN_IF_ERROR(CheckWanted());
       const auto start = std::chrono::steady_clock::now();
-      // Before and after, so that what lies over an operand shows, and what lies over a result.
+      // Filled before and after, so that scratch over an operand shows, and scratch over a result.
       const auto fill_scratch = [&](int byte) {
         const size_t bytes = static_cast<size_t>(prepared.scratch_bytes(i));
         if (bytes > 0) std::memset(Reveal(scratch[i]), byte, bytes);
@@ -58,7 +58,7 @@ class HiddenSession final : public BackendSession {
       fill_scratch(0xA5);
       RETURN_IF_ERROR(RunStep(steps[i], slots));
       fill_scratch(0x5A);
-      // As an asynchronous device does, whose events are read when the work is over.
+      // An asynchronous device works in this way: its events are read when the work is over.
       if (!times.empty()) events_.push_back({&times[i], {start, std::chrono::steady_clock::now()}});
     }
     return absl::OkStatus();

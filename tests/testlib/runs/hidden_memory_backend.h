@@ -8,9 +8,9 @@
 
 namespace tensord {
 
-// A device whose memory the host cannot dereference: its addresses lie outside of what the processor accepts, so that
-// any code that touches a buffer without asking the backend ends with a fault. Runs every op by its reference rule.
-// Keeps the engine honest for devices that are not the CPU; counts its buffers so that tests find leaks.
+// A device whose memory the host cannot dereference: the processor accepts none of its addresses, so that any code that
+// touches a buffer without asking the backend ends with a fault. Runs every op by its reference rule. Keeps the engine
+// honest for devices that are not the CPU; counts its buffers so that tests find leaks.
 class HiddenMemoryBackend final : public Backend {
  public:
   explicit HiddenMemoryBackend(bool runs_fused = false);

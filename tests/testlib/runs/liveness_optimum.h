@@ -13,7 +13,7 @@ namespace tensord {
 // Counted from the readers themselves; views are taken from the binding. `scratch`, by instruction, is alive with it.
 int64_t LivenessOptimum(const ExecProgram& program, const BoundProgram& bound, absl::Span<const int64_t> scratch);
 
-// What a plan takes of the same: the arena and the buffers of results.
+// Returns the bytes that a plan takes for the same: the arena and the buffers of results.
 int64_t PlannedBytes(const BufferPlan& plan);
 
 }  // namespace tensord

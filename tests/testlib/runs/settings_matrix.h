@@ -31,7 +31,8 @@ const std::vector<MatrixSetting>& SettingsMatrix();
 // The same setting of a server, each as --set takes it: "cpu.threads=1".
 std::vector<std::string> ServerSettings(const MatrixSetting& setting);
 
-// The setting whose name is TENSORD_SETTINGS of the environment, or those whose names hold it; all where it is not set.
+// Returns the setting named TENSORD_SETTINGS in the environment, or the settings whose names hold it; all if it is not
+// set.
 std::vector<MatrixSetting> ChosenSettings();
 
 }  // namespace tensord

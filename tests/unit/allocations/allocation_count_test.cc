@@ -1,4 +1,4 @@
-// What programs allocate, counted by replacing the process's operator new: a test binary of its own.
+// The allocations of programs, counted by replacing the process's operator new: a test binary of its own.
 
 #include <atomic>
 #include <cstdlib>
@@ -58,7 +58,7 @@ class AllocationCountTest : public testing::TestWithParam<Setting> {
     return program.ok() ? *program : nullptr;
   }
 
-  // Of one run on one thread, when the pool has the memory already.
+  // Counts one run on one thread, when the pool has the memory already.
   int64_t RunAllocations(const CompiledProgram& program) {
     std::vector<ConcreteType> types;
     std::vector<BufferPtr> arguments;

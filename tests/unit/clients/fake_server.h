@@ -81,7 +81,7 @@ class FakeServer : private v1::Compute::Service {
   v1::ExecuteRequest execute_request;
   v1::ExplainRequest explain_request;
   std::multimap<std::string, std::string> metadata;
-  // Of each call: the method, the key that it has for a balancer, and the time that it may take.
+  // A received call: its method, its key for a balancer, and its time.
   struct Called {
     std::string method, route;
     std::chrono::system_clock::duration time_left;

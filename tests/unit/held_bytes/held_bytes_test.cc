@@ -1,4 +1,4 @@
-// What programs say that they hold, compared with what malloc has given: a test binary of its own, with one thread.
+// The bytes that programs say they hold, compared with malloc's count: a test binary of its own, with one thread.
 
 #include <malloc.h>
 
@@ -76,7 +76,7 @@ TEST_P(HeldBytesTest, AreWhatMallocHasGiven) {
   EXPECT_NEAR(static_cast<double>(bound->held_bytes() - without), plan, 0.05 * plan + 512);
 }
 
-// Where a destination would take more of the device, the plan without it serves both.
+// If a destination would take more of the device, the plan without it serves both.
 TEST(HeldPlansTest, OneThatServesTwoIsCountedOnce) {
   std::string text =
       "graph \"g\" {  %x = input : f32[64]  %used_up = input : f32[]  %z = constant() {value = f32[] [0]}  %x0 = "

@@ -65,7 +65,7 @@ TEST(GraphCodecTest, RandomGraphsComeBack) {
     const absl::StatusOr<v1::Graph> wire = EncodeGraph(graph);
     ASSERT_TRUE(wire.ok()) << wire.status();
     const absl::StatusOr<Graph> again = Decoded(*wire);
-    // A random size may be beyond a limit, or refused where it stands; nothing else may go wrong.
+    // A random size may be beyond a limit, or refused if it stands; nothing else may go wrong.
     if (!again.ok()) {
       ASSERT_EQ(ReasonOf(again.status()), "LIMIT_EXCEEDED") << again.status();
       continue;

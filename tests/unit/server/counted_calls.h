@@ -19,7 +19,7 @@ class CountedCalls {
     MutexLock lock(&mutex_);
     return count_ >= count;
   }
-  // False where they do not come.
+  // Returns false if they do not come.
   bool WaitFor(int count) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     MutexLock lock(&mutex_);

@@ -1,5 +1,4 @@
-// What waits and what has a deadline while somebody sets the system's clock: a test binary of its own, whose clock that
-// is.
+// Waits and deadlines while somebody sets the system's clock: a test binary of its own, whose clock that is.
 
 #include <prometheus/registry.h>
 #include <sys/socket.h>

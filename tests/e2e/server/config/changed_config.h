@@ -25,7 +25,7 @@ inline v1::ServerInfo InfoOf(InProcessServer& server) {
   return info;
 }
 
-// As the server tells its clients; -1 where it tells none of that name.
+// Returns the limit as the server tells its clients; -1 if it tells none of that name.
 inline int64_t LimitOf(InProcessServer& server, const std::string& name) {
   const v1::ServerInfo info = InfoOf(server);
   for (const v1::Limit& limit : info.limits()) {

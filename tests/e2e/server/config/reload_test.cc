@@ -174,7 +174,7 @@ TEST(ReloadTest, CallersComeAndGo) {
   EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
 }
 
-// Whoever writes the file in place empties it first.
+// Editors that write a file in place empty it first.
 TEST(ReloadTest, AFileWithoutCallersLocksNobodyOut) {
   const PrivateFolder folder;
   const std::string path = folder.Write("callers", LineOf("a", "token-a"));
@@ -256,7 +256,7 @@ TEST(ReloadTest, OpenStreamsEndWithTheirCallers) {
   EXPECT_TRUE(trusted->Finish().ok());
 }
 
-// As after SIGHUP while the file of settings is half written, or a deployment lost a line of it.
+// The state after SIGHUP while the file of settings is half written, or after a deployment lost a line of it.
 TEST(ReloadTest, DoesNotOpenTheServerUnlessItIsSpelledOut) {
   const PrivateFolder folder;
   InProcessServer server({"listen=127.0.0.1:0", "identity.file=" + folder.Write("callers", LineOf("a", "token-a"))});

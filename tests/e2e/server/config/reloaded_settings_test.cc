@@ -33,7 +33,7 @@ std::string CallersIn(const std::vector<std::string>& tenants) {
   return lines;
 }
 
-// What a running server takes: another value, and what is in force then.
+// A setting that a running server takes: another value, and the value in force afterwards.
 struct Taken {
   std::string value;
   std::string in_force;
@@ -122,7 +122,7 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
   return taken;
 }
 
-// Of the settings that take a restart, other values; some are right only beside others.
+// Returns other values of the settings that take a restart; some are right only beside others.
 std::map<std::string, std::vector<std::string>> OtherValues(const PrivateFolder& folder) {
   const CertificateAuthority ca;
   const IssuedCertificate issued = ca.Issue();
@@ -199,7 +199,7 @@ TEST(ReloadedSettingsTest, EachIsInForceOrNamedAsOneThatTakesARestart) {
       continue;
     }
     EXPECT_EQ(one->second.look(server), one->second.in_force);
-    // By the name that refusals give it.
+    // Both names that refusals may give it.
     for (const std::string& name : {path, path.substr(path.find('.') + 1)}) {
       const bool is_limit = name == path || path.substr(0, 7) == "limits.";
       const double told = is_limit ? server.Metric("tensord_limit", name) : -1;
@@ -214,7 +214,7 @@ TEST(ReloadedSettingsTest, EachIsInForceOrNamedAsOneThatTakesARestart) {
   EXPECT_GT(reloaded.size(), 30u) << "limits that are told";
 }
 
-// Where one tenant may run programs it gets everything, where several may each gets half of it at most.
+// If one tenant may run programs it gets everything; if several may, each gets half of it at most.
 TEST(ReloadedSettingsTest, PartsOfTenantsFollowTheFileOfCallers) {
   const PrivateFolder folder;
   const std::string callers =

@@ -1,4 +1,4 @@
-// What a start would refuse is told before it, and refused by the start.
+// Refusals of a start are told before it, and by the start.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ server::ServerConfig ConfigOf(const std::vector<std::string>& settings) {
   return config;
 }
 
-// What Check says, and Start with it.
+// Returns the refusal of Check, which Start shares.
 std::string Refusal(const std::vector<std::string>& settings) {
   const server::ServerConfig config = ConfigOf(settings);
   const absl::Status checked = Daemon::Check(config);

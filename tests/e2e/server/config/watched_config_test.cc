@@ -96,7 +96,7 @@ TEST_F(WatchedConfigTest, AWrongOneIsRefusedOnceAndLooksAreQuiet) {
   EXPECT_THAT(Log(), HasSubstr("refused, everything stays as it is: "));
 }
 
-// As Kubernetes hands over a ConfigMap: the file is a link through a folder that is exchanged as a whole.
+// The file is a link through a folder that is exchanged as a whole: Kubernetes hands over a ConfigMap like this.
 TEST_F(WatchedConfigTest, ALinkThatIsExchangedIsSeen) {
   const auto write = [this](const std::string& folder, int deadline) {
     fs::create_directory(folder_.PathOf(folder));

@@ -36,7 +36,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What a server of TLS says that cannot serve at the moment: the alert internal_error.
+// The answer of a TLS server that cannot serve at the moment: the alert internal_error.
 constexpr absl::string_view kAlert("\x15\x03\x03\x00\x02\x02\x50", 7);
 
 // A port in front of a server's, of which the first connection is given a few bytes and closed, and later ones go
@@ -124,7 +124,7 @@ class ConnectingTest : public ::testing::Test {
         CertificateSettings(folder_, {"listen=127.0.0.1:0", "identity.file=" + folder_.PathOf("callers")}));
   }
 
-  // By TLS where a file of authorities is named.
+  // Uses TLS if a file of authorities is named.
   ConnectOptions OptionsOf(const std::string& target, absl::Duration timeout, const std::string& ca = "") const {
     ConnectOptions options = {.target = target, .connect_timeout = timeout};
     if (!ca.empty()) {

@@ -1,4 +1,4 @@
-// How many may be connected, and that the rest of the server does not suffer from those who are.
+// The bound of connections, and its protection of the rest of the server.
 #include <deque>
 #include <fstream>
 #include <iterator>
@@ -27,7 +27,7 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& target) {
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// Of a call on a new connection.
+// Returns the status of a call on a new connection.
 grpc::StatusCode Ask(const std::string& target) {
   return CallRaw(NewChannel(target), "grpc.health.v1.Health/Check", "").status.error_code();
 }

@@ -1,4 +1,4 @@
-// What one connection can make the server pay, and who else notices. The figures are printed.
+// The cost that one connection can cause to the server, and its effect on others. The figures are printed.
 #include <signal.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ class HostilePeersTest : public ::testing::TestWithParam<Way> {
     std::ifstream file(files_.PathOf("errors"));
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // What the peers do costs little memory,
+  // Checks that the peers cost little memory,
   template <typename Attack>
   void ExpectSmall(const char* what, Attack attack) {
     server_->ForgetPeak();
@@ -315,7 +315,7 @@ TEST_P(HostilePeersTest, PingsThatNobodyReadsEndTheirConnections) {
   EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
 }
 
-// Those that have come already are due as soon as the stream asks for the next one.
+// Messages that have come already are due as soon as the stream asks for the next one.
 TEST_P(HostilePeersTest, TinyMessagesOfManyUploadsLetOthersBy) {
   Start();
   const auto stub = DialAlone(Socket());
@@ -374,7 +374,7 @@ TEST_P(HostilePeersTest, AnswersThatNobodyReadsEndTheirConnection) {
   EXPECT_THAT(Log(), HasSubstr("limits.unread_ms"));
 }
 
-// What clients do that lose their patience with all calls at once.
+// Impatient clients cancel all calls at once.
 TEST(PatientServerTest, CancellingAllCallsOfAConnectionIsAllRight) {
   InProcessServer server({"listen=127.0.0.1:0"});
   Http2Peer peer(server.daemon().grpc_addresses().at(1));

@@ -113,7 +113,7 @@ TEST_F(UnreadEndTest, TheSecondSignalDoesNotWait) {
   ExpectEnd(std::chrono::seconds(30));  // of an hour
 }
 
-// Whoever can connect may ask for health, without a token.
+// Anybody who can connect may ask for health, without a token.
 TEST_F(UnreadEndTest, CallsForHealthAreInAMetric) {
   Start({});
   Http2Peer peer(tcp_);

@@ -1,4 +1,4 @@
-// Who may call over which listener: tokens, certificates, roles.
+// The callers allowed on each listener: tokens, certificates, roles.
 #include <sys/stat.h>
 
 #include <algorithm>

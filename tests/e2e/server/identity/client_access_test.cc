@@ -1,5 +1,5 @@
-// What clients say to be let in, by the C++ client and by tensordctl's flags: to servers with TLS and tokens, on the
-// listener of operators too.
+// Clients' credentials, by the C++ client and by tensordctl's flags: to servers with TLS and tokens, on the listener of
+// operators too.
 #include <cstdlib>
 #include <memory>
 #include <string>

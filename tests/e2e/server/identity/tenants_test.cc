@@ -1,4 +1,4 @@
-// What one tenant has on the server is nothing to another: sessions, handles, uploads, and what is listed and counted.
+// One tenant's state on the server is nothing to another: sessions, handles, uploads, lists and counts.
 #include <filesystem>
 #include <future>
 #include <memory>

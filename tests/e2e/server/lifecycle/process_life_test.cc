@@ -79,7 +79,7 @@ class KnownPrograms {
   std::map<float, std::string> programs_;
 };
 
-// Compiles and runs programs that nobody had before until the server is gone. What is answered must be right.
+// Compiles and runs new programs until the server is gone. Every answer must be right.
 void UseUntilGone(const std::string& target, std::atomic<int>* next_scale, std::atomic<int>* answered,
                   KnownPrograms* known) {
   const auto stub = Dial(target);
@@ -305,7 +305,7 @@ TEST_F(ProcessLifeTest, WarmsUpAListBeforeItIsReady) {
   }
 }
 
-// What was going on stands on standard error, whatever the level of the log, and the process ends as it would have.
+// The last calls stand on standard error, whatever the level of the log, and the process ends as it would have.
 TEST_F(ProcessLifeTest, ACrashLeavesTheLastCalls) {
   std::vector<int> signals = {SIGABRT};
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -91,7 +91,7 @@ TEST_F(ProcessTest, SaysWhereOpenBlasTakesTheProcessorForAnOldOne) {
 #endif
 }
 
-// What a start that fails says.
+// Returns the message of a start that fails.
 std::string RefusedStart(const std::vector<std::string>& before, int status) {
   TemporaryFolder folder;
   const PrivateFolder files;
@@ -158,7 +158,7 @@ TEST_F(ProcessTest, SymbolsAreBoundAtTheStart) {
   EXPECT_NE(flags & DF_1_NOW, 0u);
 }
 
-// What OpenBLAS runs is chosen before the process has read its settings.
+// OpenBLAS chooses its kernels before the process has read its settings.
 TEST_F(ProcessTest, OpenBlasKeepsToTheInstructionSetToo) {
 #ifndef __x86_64__
   GTEST_SKIP() << "the cores are those of x86-64";
@@ -212,7 +212,7 @@ TEST_F(ProcessTest, ReadsItsConfigurationAgainOnSighup) {
   EXPECT_THAT(server.Line(), HasSubstr("listening"));
   const auto stub =
       v1::Compute::NewStub(grpc::CreateChannel("unix:" + folder.path() + "/s", grpc::InsecureChannelCredentials()));
-  // The limit that it tells whoever has that token; 0: nothing.
+  // Returns the limit that it tells to the owner of that token; 0: nothing.
   const auto deadline_for = [&](const std::string& token) {
     grpc::ClientContext context;
     context.AddMetadata("authorization", "Bearer " + token);

@@ -18,7 +18,7 @@ class MetricsPageAt {
   std::string Text() const {
     return TcpClient(address_).Ask("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   }
-  // Whether it has that line now: "tensord_ready 1".
+  // Tells whether it has that line now: "tensord_ready 1".
   bool Says(const std::string& line) const { return absl::StrContains(Text(), absl::StrCat("\n", line, "\n")); }
 
  private:

@@ -1,4 +1,4 @@
-// /metrics of a server that has worked: what is declared is what is shown, in a number of series that has a bound.
+// /metrics of a server that has worked: every declared metric is shown, in a bounded number of series.
 #include <prometheus/metric_family.h>
 
 #include <map>

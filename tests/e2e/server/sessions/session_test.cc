@@ -19,7 +19,7 @@ using v1::ResultOption;
 
 std::vector<float> Ones(size_t count) { return std::vector<float>(count, 1.0f); }
 
-// Whether that much is kept, as soon as the server has let go of what the last call held.
+// Tells whether that much is kept, as soon as the server has let go of the last call's memory.
 bool CpuKeeps(InProcessServer& server, int64_t bytes) {
   return WaitFor([&] { return server.parts().sessions->stats().devices["cpu:0"].bytes == bytes; });
 }
@@ -100,7 +100,7 @@ TEST(SessionTest, ResultsThatAreArgumentsOrEachOther) {
   for (const char* handle : {"same", "again", "part", "one"}) Keep(&request, handle);
   ASSERT_EQ(session.Run(request), "OK");
   EXPECT_TRUE(CpuKeeps(server, 5 * server::kHandleBytes)) << "small as they are, by handle";
-  // Nothing that is written over may be read by another.
+  // Memory that is written over may not be read by another.
   for (const char* handle : {"again", "one", "part", "x"}) {
     v1::ExecuteRequest over = session.Request(DoubleGraph());
     AddDonated(&over, handle);
@@ -157,7 +157,7 @@ TEST(SessionTest, EveryOrder) {
 TEST(SessionTest, ADonatedTensorIsReusedInPlace) {
   InProcessServer server({"sessions.tenant_bytes=4194304"});
   SessionClient session(server);
-  // As much as the tenant may have: each step has room only where the last one's tensor was.
+  // As much as the tenant may have: each step has room only in the place of the last one's tensor.
   ASSERT_EQ(session.Put("x", Ones(1 << 20)), "OK");
   const auto address = [&] {
     return (*(*server.parts().sessions->Find("default", session.id()))->Find("x")).bytes.get();

@@ -68,7 +68,7 @@ class SharedPipelineTest : public SharedMemoryFixture {
   bool IsThere(const HostTensor& tensor) {
     return client_->shared_memory()->Find(tensor.bytes(), tensor.size_bytes()).has_value();
   }
-  // Of one submission: the tensor that came.
+  // Returns the tensor of one submission.
   HostTensor ResultOf(PendingAnswer& pending) {
     const auto answer = pending.Wait();
     EXPECT_TRUE(answer.ok()) << answer.status();
@@ -184,7 +184,7 @@ TEST_F(SharedPipelineTest, AStreamThatBreaksLeavesNothing) {
     pipeline.reset();
     blocked.Release();
   }
-  // What a run may still write to was given back, and not used again.
+  // Regions that a run may still write to were given back, and not used again.
   EXPECT_TRUE(WaitFor([&] { return Stats().regions <= 2; })) << Stats().regions;
   EXPECT_TRUE(WaitFor([&] { return OpenDescriptors().regions <= static_cast<int>(Stats().regions); }))
       << OpenDescriptors().regions << " descriptors of " << Stats().regions << " regions";

@@ -21,7 +21,7 @@ constexpr int64_t kFloatsOfResult = 1 << 18;  // floats in one MiB
 
 class SharedResultsTest : public SharedMemoryFixture {
  protected:
-  // What the run took of the device's memory, or the reason of the refusal.
+  // Returns the run's use of the device's memory, or the reason of the refusal.
   std::string PeakOf(const v1::ExecuteRequest& request) {
     const grpc::Status status = Execute(server_->stub(), request, &response_);
     return status.ok() ? std::to_string(response_.stats().peak_bytes()) : ReasonOf(status);

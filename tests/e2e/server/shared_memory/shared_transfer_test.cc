@@ -61,7 +61,7 @@ class SharedTransferTest : public SharedMemoryFixture {
     message.mutable_header()->mutable_shape()->Assign(shape.begin(), shape.end());
     return message;
   }
-  // Of so many bytes.
+  // Returns a header of so many bytes.
   Put Bytes(const std::string& handle, int64_t size, const v1::SharedSpace& space) {
     Put message = Header(handle, v1::DTYPE_F16, {size / 2});
     *message.mutable_header()->mutable_shared() = space;
@@ -99,7 +99,7 @@ class SharedTransferTest : public SharedMemoryFixture {
     *request.mutable_shared() = space;
     return Get(request, token);
   }
-  // What comes in chunks.
+  // Returns the bytes that come in chunks.
   std::string BytesOf(const std::string& handle) { return Get(GetRequest(handle)).bytes; }
 
   server::SessionPtr session_;

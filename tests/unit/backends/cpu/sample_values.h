@@ -72,7 +72,8 @@ std::vector<T> SampleValues(int64_t n, uint64_t seed) {
   return values;
 }
 
-// Whether two elements agree within `ulp` steps of their type; with 0 steps to the bit, where any NaN is every NaN.
+// Tells whether two elements agree within `ulp` steps of their type; with 0 steps to the bit, except that any NaN
+// equals any NaN.
 template <Element T>
 bool Agree(T a, T b, int64_t ulp) {
   if constexpr (std::is_same_v<T, Bool>) {

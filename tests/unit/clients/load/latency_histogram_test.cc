@@ -12,7 +12,7 @@ namespace {
 
 int64_t Nanoseconds(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration); }
 
-// By sorting, with the same meaning of a quantile.
+// Finds it by sorting, with the same meaning of a quantile.
 int64_t ExactQuantile(const std::vector<int64_t>& sorted, double fraction) {
   const double rank = std::ceil(fraction * static_cast<double>(sorted.size()));
   return sorted[static_cast<size_t>(std::max(1.0, rank)) - 1];

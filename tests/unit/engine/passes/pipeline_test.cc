@@ -34,7 +34,7 @@ TEST(Pipeline, EveryPassLeavesItsOwnResultAsItIs) {
       const auto first = pass.run(&graph, {.row_major = reverses});
       ASSERT_TRUE(first.ok()) << first.status();
       changed[std::string(pass.name)] += *first;
-      // What is left is in the order in which it is stored: from here on it is as good as column-major.
+      // The rest is in the order in which it is stored: from here on it is as good as column-major.
       is_stored_in_order = is_stored_in_order || pass.name == "fold_transposes";
       ASSERT_TRUE(EliminateDeadCode(&graph, {}).ok());
       ASSERT_TRUE(VerifyTypes(graph).ok()) << pass.name << VerifyTypes(graph) << PrintGraph(graph);

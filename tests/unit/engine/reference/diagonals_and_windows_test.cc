@@ -1,4 +1,4 @@
-// What the diagonal, triangle, window and extent ops mean, on small tensors worked out by hand.
+// The meaning of the diagonal, triangle, window and extent ops, on small tensors worked out by hand.
 
 #include <limits>
 #include <vector>

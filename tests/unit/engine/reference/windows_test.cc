@@ -1,4 +1,4 @@
-// What Gather and Scatter mean, on small tensors worked out by hand.
+// The meaning of Gather and Scatter, on small tensors worked out by hand.
 
 #include <limits>
 #include <vector>

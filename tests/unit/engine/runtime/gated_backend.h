@@ -35,7 +35,7 @@ class Event {
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// What callbacks on other threads hand over, in the order in which they come.
+// Values that callbacks on other threads hand over, in the order in which they come.
 template <typename T>
 class Inbox {
  public:

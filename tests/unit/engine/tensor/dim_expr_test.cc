@@ -46,7 +46,7 @@ Raw RandomRaw(std::mt19937_64* random, int depth) {
   return raw;
 }
 
-// In 128 bits, where these small expressions do not overflow; nothing where one divides by zero.
+// In 128 bits, where these small expressions do not overflow; nothing if one divides by zero.
 std::optional<__int128> Meaning(const Raw& raw, int64_t n, int64_t m) {
   if (raw.op == 'c') return raw.constant;
   if (raw.op == 'n') return n;
@@ -105,7 +105,7 @@ TEST(DimExprTest, NormalisingKeepsTheValue) {
     for (const auto& [n, m] : {std::pair<int64_t, int64_t>{0, 1}, {1, 0}, {2, 5}, {7, 3}}) {
       const std::optional<__int128> expected = Meaning(raw, n, m);
       const absl::StatusOr<int64_t> actual = ValueFor(*size, n, m);
-      // What normalising cancels need not divide by zero any more, so only defined values are compared.
+      // Normalising may cancel a division by zero, so only defined values are compared.
       if (!expected.has_value()) continue;
       if (actual.ok()) {
         ASSERT_EQ(*actual, static_cast<int64_t>(*expected)) << size->ToString() << " for " << n << ", " << m;

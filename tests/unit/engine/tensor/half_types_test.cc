@@ -9,7 +9,7 @@
 namespace tensord {
 namespace {
 
-// What a format is, for the slow and obvious way.
+// The parameters of a format, for the slow and obvious way.
 struct Format {
   int mantissa_bits;
   int exponent_bits;

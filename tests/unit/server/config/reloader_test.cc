@@ -98,7 +98,7 @@ TEST_F(ReloaderTest, ChangesAllOrNothing) {
   EXPECT_EQ(second_, "error");
 }
 
-// What is right alone may be wrong beside what stays as it is.
+// A setting that is right alone may be wrong beside the settings that stay.
 TEST_F(ReloaderTest, LooksAtTheMixtureThatWillRun) {
   Reloader reloader({}, {Part("identity.required", &first_)});
   const auto outcome = reloader.Reload(ConfigWith({"identity.required=on", "identity.file=/callers"}));

@@ -30,7 +30,7 @@ struct Ends {
   std::array<int, 2> of = {-1, -1};
 };
 
-// As gRPC reads; what came, in pieces. Empty with errno where nothing did.
+// Receives as gRPC does; returns the bytes that came, in pieces. Empty with errno if none did.
 std::string ReceiveInPieces(int descriptor, int flags = 0) {
   std::string first(5, '\0'), second(1 << 16, '\0');
   std::array<iovec, 2> parts = {iovec{first.data(), first.size()}, iovec{second.data(), second.size()}};
@@ -44,7 +44,7 @@ std::string ReceiveInPieces(int descriptor, int flags = 0) {
 class MeteredConnectionsTest : public ::testing::Test {
  protected:
   void Add(int descriptor) { MeteredConnections::OfProcess().Add(descriptor, false, "somebody", bounds_); }
-  // As gRPC writes: as much as the socket takes; -1 with errno where it takes nothing.
+  // Sends as gRPC does: as much as the socket takes; -1 with errno if it takes nothing.
   static ssize_t SendOnce(int descriptor, std::string bytes) {
     iovec part{bytes.data(), bytes.size()};
     msghdr message{};

@@ -13,7 +13,7 @@ HttpHead Verdict(absl::string_view received) {
   return ReadHttpRequest(received, &request);
 }
 
-// "METHOD path", or nothing where it is no whole request.
+// "METHOD path", or nothing if it is no whole request.
 std::string Read(absl::string_view received) {
   HttpRequest request;
   if (ReadHttpRequest(received, &request) != HttpHead::kComplete) return "";

@@ -54,7 +54,7 @@ class AuthenticatorTest : public ::testing::Test {
 
   Authenticator& authenticator() { return *authenticator_; }
 
-  // What the log was told, which it has written when it is gone.
+  // Returns the log's lines, which it has written when it is gone.
   std::string TakeLog() {
     authenticator_.reset();
     audit_.reset();

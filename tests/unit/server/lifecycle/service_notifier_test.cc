@@ -17,7 +17,7 @@
 namespace tensord::server {
 namespace {
 
-// What systemd would listen on.
+// A socket as systemd would listen on.
 class ManagerSocket {
  public:
   explicit ManagerSocket(const std::string& name) {

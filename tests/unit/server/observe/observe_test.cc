@@ -66,7 +66,7 @@ TEST(MetricsTest, NamesAreUniqueAndExplained) {
   }
 }
 
-// As https://prometheus.io/docs/practices/naming has it.
+// The rules are those of https://prometheus.io/docs/practices/naming.
 TEST(MetricsTest, NamesFollowTheConventions) {
   for (const MetricInfo& info : AllMetrics()) {
     const std::string name(info.name);
@@ -107,7 +107,7 @@ TEST(MetricsTest, TenantsAreCountedUpToABound) {
   EXPECT_THAT(text, HasSubstr("tensord_tenant_requests_total{tenant=\"other\"} 400\n"));
 }
 
-// Also where what they have of a resource is told, and of those that have nothing.
+// Holds also for shares of resources, and for tenants that have none.
 TEST(MetricsTest, SharesOfTenantsHaveTheBoundOfTheirNames) {
   Metrics metrics({});
   std::map<std::string, double> shares;
@@ -262,7 +262,7 @@ TEST(MetricsTest, CountsWhatIsRefusedForWantOfRoom) {
   EXPECT_THAT(text, HasSubstr("tensord_admission_rejected_total{reason=\"memory\"} 0"));
 }
 
-// Nothing is declared that nobody exports, and nothing exported that is not declared.
+// Every declared metric is exported, and every exported one is declared.
 TEST(MetricsTest, WhatIsDeclaredIsExported) {
   const std::vector<std::string> devices = {"cpu:0"};
   Metrics metrics(devices);

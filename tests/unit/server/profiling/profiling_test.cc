@@ -86,7 +86,7 @@ TEST(StackSamplerTest, IsAloneInTheProcess) {
   EXPECT_NE(StackSampler::Start(100), nullptr) << "after Stop, though the object is still there";
 }
 
-// What was due when it ended does no harm: the signal's usual effect is to end the process.
+// A late signal does no harm: its usual effect is to end the process.
 TEST(StackSamplerTest, ASignalAfterTheEndDoesNothing) {
   StackSampler::Start(1000)->Stop();
   for (int i = 0; i < 100; ++i) raise(SIGPROF);

@@ -71,7 +71,7 @@ class SessionStoreTest : public ::testing::Test {
     upload->Advance(4 * count);
     return upload->Commit();
   }
-  // What a run puts under the handles of a claim: tensors of `count` floats each.
+  // Returns a run's results for the handles of a claim: tensors of `count` floats each.
   std::vector<HandleClaim::Kept> Computed(Session& session, size_t results, int64_t count) {
     std::vector<HandleClaim::Kept> kept;
     for (size_t i = 0; i < results; ++i) {
@@ -226,7 +226,7 @@ TEST_F(SessionStoreTest, SessionsOfClosedConnectionsEndFirst) {
   EXPECT_EQ(LimitOf(store.Open("b", {})), "sessions.count 3 < 4");
 }
 
-// Who is connected is a call of the system for each connection, and calls open sessions again and again.
+// To know the connected peers takes a call of the system for each connection, and calls open sessions again and again.
 TEST_F(SessionStoreTest, WhoIsConnectedIsAskedSeldomAndUnderNoLock) {
   int asked = 0;
   const SessionStore* asks = nullptr;
@@ -519,7 +519,7 @@ TEST_F(SessionStoreTest, DependentsWaitForWhatIsPromised) {
   EXPECT_EQ(ready, 1) << "only who has to wait is told";
 }
 
-// Whoever waits for a long run must not leave something behind each time it gives up.
+// A caller that waits for a long run must not leave something behind each time it gives up.
 TEST_F(SessionStoreTest, WhoGivesUpLeavesNothingWhereItWaited) {
   SessionStore store({});
   const SessionPtr session = Open(store);

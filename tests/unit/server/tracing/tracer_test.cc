@@ -166,7 +166,7 @@ TEST(SpanQueueTest, WhatIsLeftCanBeCleared) {
   EXPECT_TRUE(queue.Take(1, absl::ZeroDuration()).empty());
 }
 
-// What is counted when it is dropped is what would have been sent.
+// The count of dropped spans is that of the spans that would have been sent.
 TEST(OtlpSpansTest, AreAsManyAsAreCounted) {
   TracedRequest request = CallOf(4);
   request.end = absl::Now();

@@ -1,5 +1,5 @@
-// What a client may send by mistake or by malice: every case gets a clear error, and the server goes on with nothing
-// left behind (which the fixture's destructor checks).
+// Mistakes and malice of clients: every case gets a clear error, and the server goes on with nothing left behind (which
+// the fixture's destructor checks).
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What calls bring and get in metadata: their id, their trace, where their time went.
+// The metadata of calls and answers: their id, their trace, their times.
 #include <map>
 #include <string>
 #include <vector>
@@ -191,7 +191,7 @@ TEST(CallMetadataTest, TheLogKnowsCallsByTheirIds) {
   EXPECT_THAT(log, HasSubstr(R"("tenant":"default")"));
 }
 
-// What "for ever" becomes in some clients. As nanoseconds it would be beyond what 64 bits hold.
+// Some clients write "for ever" like this. In nanoseconds it would be beyond 64 bits.
 TEST(CallMetadataTest, DeadlinesOfCenturiesHaveNotPassed) {
   InProcessServer server;
   const v1::ExecuteRequest warm =

@@ -70,7 +70,7 @@ TEST(EmptyFieldsTest, EndAStream) {
   }
 }
 
-// What a request becomes is counted while it is there.
+// The objects of a request are counted while they exist.
 TEST(EmptyFieldsTest, ObjectsAreBytesInFlight) {
   InProcessServer server({"limits.in_flight_bytes=4194304"});
   v1::CompileRequest request;

@@ -13,7 +13,7 @@
 namespace tensord {
 namespace {
 
-// Of which Explain has much to say.
+// Returns a graph for which Explain's answer is long.
 v1::Graph LongChain() {
   v1::Graph graph = GraphOf(R"(
     name: "chain"

@@ -1,6 +1,6 @@
-// Every limit that GetServerInfo lists has its line here. Of a limit on graphs that is a case: what goes beyond it is
-// refused, and the refusal's detail names the limit, its value and the request's. So is that of most others. Of the
-// rest it says where to look: that a line is there is all that can be forced.
+// Every limit that GetServerInfo lists has its line here. For a limit on graphs that is a case: an input beyond it is
+// refused, and the refusal's detail names the limit, its value and the request's. So it is for most others. The rest
+// have a line with the place of their test: only the line can be forced.
 #include <functional>
 #include <map>
 #include <set>
@@ -72,7 +72,7 @@ v1::ErrorDetail OpenTwoSessions(InProcessServer& server) {
   return DetailOf(server.stub().OpenSession(&context, v1::OpenSessionRequest(), &second));
 }
 
-// Of a tensor of one float.
+// Keeps two tensors of one float.
 v1::ErrorDetail KeepTwo(InProcessServer& server) {
   const SessionClient session(server);
   v1::ErrorDetail detail;
@@ -104,7 +104,7 @@ v1::ErrorDetail PutLargeChunk(InProcessServer& server) {
   return DetailOf(stream->Finish());
 }
 
-// Of a stream of messages, which are as bounded as that of a call: beyond 1024 bytes, and not twice as much.
+// Sends a stream of messages, which are as bounded as that of a call: beyond 1024 bytes, and not twice as much.
 v1::ErrorDetail PutLargeHeader(InProcessServer& server) {
   const SessionClient session(server);
   grpc::ClientContext context;
@@ -146,7 +146,7 @@ v1::ErrorDetail CompileBehindOthers(InProcessServer& server) {
   return RunSum(server);
 }
 
-// What is refused of that request while another waits for the executor.
+// Returns the refusal of that request while another waits for the executor.
 v1::ErrorDetail RunBehindAnother(InProcessServer& server, const v1::ExecuteRequest& request) {
   const v1::ExecuteRequest other =
       WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});

@@ -15,7 +15,7 @@ namespace {
 
 int64_t Queued(InProcessServer& server) { return server.parts().readers->stats().queued; }
 
-// Of more than 64 KiB.
+// Returns a graph of more than 64 KiB.
 v1::Graph LongGraph() {
   v1::Graph graph = GraphOf(R"(inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 16 } } })");
   std::string last = "x";
@@ -266,7 +266,7 @@ TEST(ReadingTurnTest, ADownloadThatLeavesFreesThePlace) {
   }
 }
 
-// What finds no room does not wait with its bytes: it is refused then and there, as its own.
+// A request without room does not wait with its bytes: it is refused then and there, as its own.
 TEST(ReadingTurnTest, ARequestOfAStreamWithoutRoomIsRefusedAtOnce) {
   InProcessServer server({"limits.in_flight_bytes=120000"});
   BlockedReaders blocked(server);
@@ -351,8 +351,7 @@ v1::ExecuteRequest SquareRequest(v1::MemoryOrder order) {
   return request;
 }
 
-// What is copied after a compilation is copied in a turn too: the first copy, into a buffer, and the one in the
-// program's order.
+// Copies after a compilation are made in a turn too: the first copy, into a buffer, and the one in the program's order.
 TEST(ReadingTurnTest, ArgumentsThatWaitedForACompilationAreCopiedInTurn) {
   for (const v1::MemoryOrder order : {v1::MEMORY_ORDER_COLUMN_MAJOR, v1::MEMORY_ORDER_ROW_MAJOR}) {
     InProcessServer server({"compiler.threads=1"});

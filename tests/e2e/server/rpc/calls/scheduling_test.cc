@@ -1,4 +1,4 @@
-// Who goes first, and who is refused before work is done.
+// The order of calls, and the calls refused before work is done.
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -226,7 +226,7 @@ TEST_F(SchedulingTest, AFullQueueNamesItsLimitAndWhenToTryAgain) {
   EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "queue_full") == 2; }));
 }
 
-// What would be refused in the end is refused before it is read; what might not be is read.
+// A request that would be refused in the end is refused before it is read; one that might not be is read.
 TEST_F(SchedulingTest, WhileAQueueIsFullRequestsAreRefusedUnread) {
   Start({"cpu.queue_length=1"});
   const v1::ExecuteRequest tiny = WarmRequest(server_->stub(), SmallAdd(), {Ones()[0], Ones()[0]});
@@ -278,7 +278,7 @@ TEST_F(SchedulingTest, WhatNeverFitsIntoMemoryIsRefused) {
   EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "memory") == 1; }));
 }
 
-// What needs more than runs may have, though there may be that much, is refused before it takes any.
+// A run that needs more than the bound of runs, even if there is as much, is refused before it takes any.
 TEST_F(SchedulingTest, MemoryIsBoundedByDefault) {
   Start({"limits.tensor_bytes=72057594037927936", "sessions.device_bytes=72057594037927936"});
   const int64_t most = MostCpuTensorBytes() / 10 * 9;

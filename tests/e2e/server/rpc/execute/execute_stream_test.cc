@@ -281,7 +281,7 @@ TEST(ExecuteStreamTest, NoMoreBytesAreReadThanMayBeInFlight) {
     BlockedExecutor blocked(server);
     for (uint64_t id = 1; id <= 4; ++id) ASSERT_TRUE(pipeline.Send(warm, id));
     ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; })) << "one is always read";
-    // What was compiled before counts until its call is over, which its client need not have seen.
+    // An earlier compilation counts until its call is over, which its client need not have seen.
     EXPECT_TRUE(
         WaitFor([&] { return server.parts().gate->snapshot().bytes < 2 * static_cast<int64_t>(warm.ByteSizeLong()); }));
   }
@@ -476,7 +476,7 @@ TEST(ExecuteStreamTest, ManyStreamsOfOneSessionAtOnce) {
         }
         if (round == 1) continue;  // the client is gone in the middle
         for (const auto& [id, response] : pipeline.Receive(20)) {
-          // What a stream that broke off left behind is poisoned, or there.
+          // The remains of a stream that broke off are poisoned, or there.
           EXPECT_THAT(ReasonIn(response), round == 0 ? ::testing::Matcher<std::string>("OK")
                                                      : AnyOf("OK", "HANDLE_POISONED", "HANDLE_DUPLICATE"));
         }

@@ -1,4 +1,4 @@
-// The C++ client's pipelines: what they carry, what their failures reach, and every way in which they end.
+// The C++ client's pipelines: the calls they carry, the reach of their failures, and every way in which they end.
 #include "tensord/pipeline.h"
 
 #include <memory>

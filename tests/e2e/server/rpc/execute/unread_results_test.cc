@@ -1,4 +1,4 @@
-// What the clients of one tenant leave unread keeps no other tenant from memory.
+// Unread results of one tenant's clients keep no other tenant from memory.
 #include <grpcpp/client_context.h>
 
 #include <memory>

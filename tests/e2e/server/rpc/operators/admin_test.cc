@@ -192,7 +192,7 @@ TEST_F(AdminTest, AProfileHasItsBounds) {
   EXPECT_EQ(CaptureDetail(*admin, request).reason(), "MALFORMED_MESSAGE");
 }
 
-// Whoever leaves ends his profile, and the server that stops does not wait for one.
+// A caller that leaves ends its profile, and a server that stops does not wait for one.
 TEST_F(AdminTest, AProfileEndsWithItsCallerOrTheServer) {
   auto server = std::make_unique<InProcessServer>(Settings());
   const auto admin = Dial();
@@ -409,7 +409,7 @@ TEST_F(AdminTest, SetsTheLogLevel) {
   EXPECT_EQ(DetailOf(set("loud")).reason(), "MALFORMED_MESSAGE");
 }
 
-// Whatever the log leaves out beside.
+// Whatever else the log leaves out.
 TEST_F(AdminTest, CallsOfOperatorsAreWrittenDown) {
   std::vector<std::string> settings = Settings();
   settings.insert(settings.end(), {"log.level=error", "log.requests=false"});

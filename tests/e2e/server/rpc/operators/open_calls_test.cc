@@ -60,7 +60,7 @@ class OpenCallsTest : public ::testing::Test {
       return stub->Execute(&context, RequestOf(graph, {FloatTensor(std::vector<float>(16, 1), {16})}), &response);
     });
   }
-  // The line of the list that has all of these; empty where there is none.
+  // The line of the list that has all of these; empty if there is none.
   std::string LineWith(const std::vector<std::string>& words) const {
     const cli::Outcome calls = Tensordctl({"calls"});
     EXPECT_EQ(calls.status, cli::kExitOk) << calls.err;

@@ -100,7 +100,7 @@ TEST_F(DiskCacheTest, AFingerprintBringsItsProgramBack) {
   EXPECT_EQ(program.outputs(0).name(), "sum");
 }
 
-// What is left was compiled with all passes and within the limits of then.
+// The remaining programs were compiled with all passes and within the limits of then.
 TEST_F(DiskCacheTest, AProgramIsServedUnderTheSettingsOfToday) {
   const std::string fingerprint = LeavePrograms(1)[0];
   for (const char* setting :
@@ -191,7 +191,7 @@ TEST_F(DiskCacheTest, DamagedProgramsAreDeletedCountedAndCompiledAgain) {
   }
 }
 
-// As the handler of a signal leaves it where the disk is full.
+// In the state in which the handler of a signal leaves it on a full disk.
 TEST_F(DiskCacheTest, WhatEndedANeighbourIsRefusedFromMemoryToo) {
   InProcessServer server(Settings());
   const std::string fingerprint = CompileIn(server, LargeSum()).program().fingerprint();
@@ -245,7 +245,7 @@ TEST(NegativeCacheTest, ARefusedGraphIsNotCompiledAgain) {
   EXPECT_EQ(server.Metric("tensord_compile_requests_total", "negative"), 1);
 }
 
-// Of a graph whose types do not fit, which the compiler finds.
+// A graph whose types do not fit, which the compiler finds.
 class RefusedGraphTest : public testing::Test {
  protected:
   static double Asked(const InProcessServer& server, const char* result) {

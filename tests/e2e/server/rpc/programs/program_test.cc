@@ -262,7 +262,7 @@ TEST(ProgramTest, ExplainsByGraphAndByFingerprint) {
   EXPECT_EQ(by_fingerprint.text(), by_graph.text());
 }
 
-// Of two einsums, in the graph's own names, whether the program is found by graph or by fingerprint.
+// Two einsums, in the graph's own names, with the program found by graph or by fingerprint.
 TEST(ProgramTest, ExplainTellsHowEinsumsAreContracted) {
   InProcessServer server;
   const auto chain = [](const std::string& first, const std::string& rows) {
@@ -348,7 +348,7 @@ TEST(ProgramTest, ServerInfo) {
   EXPECT_FALSE(finds_nan_in_bool);
 }
 
-// Whoever leaves a compilation leaves it the graph.
+// A caller that leaves a compilation leaves it the graph.
 TEST(ProgramTest, AGraphIsInFlightForAsLongAsItIsThere) {
   InProcessServer server({"compiler.threads=1"});
   const auto bytes = [&] { return server.parts().gate->snapshot().bytes; };

@@ -71,7 +71,7 @@ TEST_F(SizesTest, NobodyWhoRunsWaitsForACompilation) {
   EXPECT_EQ(server.executor().stats().running, 0);
   EXPECT_EQ(server.executor().stats().queued, 0);
 
-  // Those who wait may give up; what they waited for goes on.
+  // Waiting callers may give up; the compilation goes on.
   grpc::ClientContext late;
   late.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
   EXPECT_EQ(Run(server, 5, &late).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);

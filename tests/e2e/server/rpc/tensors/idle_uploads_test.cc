@@ -86,7 +86,7 @@ TEST_F(CrampedUploadTest, IsRefusedAtItsBeginning) {
   EXPECT_TRUE(NothingIsLeft(100'000));
 }
 
-// What has come so far would be lost, though there is room again soon.
+// The received bytes would be lost, though there is room again soon.
 TEST_F(CrampedUploadTest, WaitsOnceItHasBegun) {
   RawStream upload(server_.Dial(), kPutTensor);
   ASSERT_TRUE(upload.Write(HeaderOf(session_->id(), "t", kSize)));

@@ -54,7 +54,7 @@ class ResumedTransferTest : public ::testing::Test {
 
 TEST_F(ResumedTransferTest, AnUploadGoesOnAtTheByteThatTheServerHas) {
   const HostTensor tensor = RandomTensor(8 * kMiB);  // 32 MiB
-  // By a connection of its own while much is left. What is there is asked for by the first.
+  // Uses a connection of its own while much is left. The first call asks for the received bytes.
   const auto client = Behind({kMiB, 4 * kMiB, 22 * kMiB});
   const absl::Status put = client->PutTensor(session_->id(), "t", tensor);
   ASSERT_TRUE(put.ok()) << put;
@@ -103,7 +103,7 @@ TEST_F(ResumedTransferTest, TheDeadlineIsThatOfAllAttempts) {
   const absl::Status put = client->PutTensor(session_->id(), "t", tensor, options);
   EXPECT_TRUE(absl::IsUnavailable(put) || absl::IsDeadlineExceeded(put)) << put;
   EXPECT_LE(proxy_->connections(), 4) << "the pauses grow";
-  // Whatever the machine does, it is no second set of attempts.
+  // However slow the machine is, it is no second set of attempts.
   EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
 }
 

@@ -126,7 +126,7 @@ class TensorStreamTest : public ::testing::Test {
   Put Header(const std::string& handle, v1::DType dtype, const std::vector<int64_t>& shape) {
     return HeaderOf(session_->id(), handle, dtype, shape);
   }
-  // Of that many bytes.
+  // Returns a header of that many bytes.
   Put Bytes(const std::string& handle, int64_t size) { return Header(handle, v1::DTYPE_F16, {size / 2}); }
   Put ResumableBytes(const std::string& handle, int64_t size) {
     Put header = Bytes(handle, size);
@@ -312,7 +312,7 @@ TEST_F(TensorStreamTest, ABrokenUploadGoesOn) {
   ExpectRefused({header, ChunkOf(2 * kMiB + 1, "x")}, grpc::StatusCode::INVALID_ARGUMENT, "CHUNK_INVALID");
   ExpectRefused({ResumableBytes("t", 2 * kMiB)}, grpc::StatusCode::FAILED_PRECONDITION, "HANDLE_DUPLICATE");
   {
-    // What is sent anew takes the place of what was there, and nothing behind it counts any more.
+    // Bytes sent anew take the place of the old ones, and nothing behind them counts any more.
     Upload again(server_);
     again.Send(header);
     again.Send(ChunkOf(kMiB, std::string(100, 'x')));

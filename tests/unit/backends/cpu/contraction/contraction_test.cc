@@ -360,7 +360,7 @@ TEST(DotTest, ConjugatesEitherSide) {
   }
 }
 
-// Of real numbers the flags say nothing.
+// The flags mean nothing for real numbers.
 TEST(DotTest, RealNumbersAreTheirOwnConjugates) {
   DotCase c = Matrices(9, 20, 5);
   c.conjugates_lhs = c.conjugates_rhs = true;
@@ -558,7 +558,7 @@ TEST(DotTest, SmallMatricesOnEveryInstructionSet) {
   });
 }
 
-// Whatever is packed or converted, scratch stays small beside the tensors, or below a MiB or so.
+// Scratch for packing and converting stays small beside the tensors, or below a MiB or so.
 TEST(DotTest, ScratchIsSmallBesideTheTensors) {
   const DotCase cases[] = {{{48, 32, 32, 32}, {48, 32, 32, 32}, {1, 3}, {3, 1}, {}, {}},
                            {{120, 100, 120}, {120, 100, 100}, {1, 2}, {2, 0}, {}, {}},

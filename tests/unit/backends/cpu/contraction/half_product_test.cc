@@ -97,7 +97,7 @@ double HalfUlp(double value) {
   return std::ldexp(0.5, std::max(value == 0 ? least : std::ilogb(value), least) + 1 - kBits);
 }
 
-// What numerics.md promises of sums, against sums in F64.
+// Checks the promise of numerics.md on sums, against sums in F64.
 template <typename Half, typename Result>
 void CheckWithinBounds(const HalfCase& c, const std::vector<Half>& a, const std::vector<Half>& b) {
   SCOPED_TRACE(Describe(c));

@@ -141,7 +141,7 @@ std::vector<T> RunInPieces(const Layout& layout, const std::vector<T>& lhs, cons
   return result;
 }
 
-// Of exactly the elements that there are, so that a sanitizer sees what is read or written beyond them.
+// Allocates exactly the elements that there are, so that a sanitizer sees accesses beyond them.
 template <typename T>
 void Check(const GemmSizes& sizes, std::mt19937& random) {
   const Layout layout(sizes, random);
@@ -211,7 +211,7 @@ TEST(TiledGemmTest, EdgesOfBoxes) {
   }
 }
 
-// Of results that are finished in blocks: many rows beside few columns, and the other way round.
+// Results that are finished in blocks: many rows beside few columns, and the other way round.
 TEST(TiledGemmTest, EdgesOfBlocks) {
   std::mt19937 random(6);
   for (int64_t more : {-1, 0, 1}) {
@@ -246,7 +246,7 @@ TEST(TiledGemmTest, AnyStridesOnEveryInstructionSet) {
   });
 }
 
-// Of axes of which some hold whole tiles, so that columns may be packed in the order in which they lie.
+// Axes of which some hold whole tiles, so that columns may be packed in their own order.
 TEST(TiledGemmTest, ColumnsOfSeveralAxesInAnyOrder) {
   std::mt19937 random(6);
   for (int round = 0; round < 60; ++round) {

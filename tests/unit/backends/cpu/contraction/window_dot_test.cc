@@ -39,8 +39,8 @@ struct AffineCase {
   }
 };
 
-// The starts and steps of an operand that is moved by the indices that `moves` names, and sizes that mostly hold what
-// is read.
+// Returns starts and steps of an operand that the indices in `moves` move, and sizes that mostly hold the read
+// elements.
 Shape RandomRead(const Ints& sizes, const std::vector<bool>& moves, absl::string_view side, std::mt19937_64& random,
                  Attributes* attrs) {
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
@@ -168,7 +168,7 @@ TEST(AffineDotKernel, SmallOnesOfEveryDType) {
   }
 }
 
-// Also where BLAS multiplies, which must not be told of matrices that lie over themselves.
+// Includes products by BLAS, which must not be given matrices that overlap themselves.
 TEST(AffineDotKernel, LargeOnesOnEveryInstructionSet) {
   UseSerialBlas();
   ForEachInstructionSet([](absl::string_view) {
@@ -271,8 +271,8 @@ TEST(AffineDotKernel, ConvolutionsOfManyRows) {
   });
 }
 
-// Of channels enough for windows to be read where they lie: rows that end within vectors, edges with and without zeros,
-// sums in several boxes, and channels at distances that crowd the cache, which are packed.
+// Channels enough for windows to be read in place: rows that end within vectors, edges with and without zeros, sums in
+// several boxes, and channels at distances that crowd the cache, which are packed.
 TEST(AffineDotKernel, ConvolutionsOfManyChannels) {
   UseSerialBlas();
   std::mt19937_64 random(5);

@@ -214,7 +214,7 @@ TEST(ElementwiseTest, EdgesThatTheContractNames) {
   EXPECT_EQ(i32(CoreOp::kNegate, kMin, 0), kMin);
 }
 
-// Of every pair of magnitudes, beside neighbours that take another way and alone.
+// Checks every pair of magnitudes, beside neighbours that take another way and alone.
 template <typename R>
 void CheckModuli(DType dtype) {
   using Limits = std::numeric_limits<R>;

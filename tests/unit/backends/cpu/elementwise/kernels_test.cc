@@ -33,7 +33,7 @@ class Call {
   Attributes& attrs() { return attrs_; }
   const BoundInstruction& instruction() const { return instruction_; }
 
-  // What the kernel gives on a pool of that size.
+  // Returns the kernel's result on a pool of that size.
   std::string Run(int threads) {
     auto kernel = MakeElementwiseKernel(instruction_);
     EXPECT_TRUE(kernel.ok()) << kernel.status();
@@ -62,7 +62,7 @@ class Call {
     return std::string(place.bytes());
   }
 
-  // What the op's reference says.
+  // Returns the result of the op's reference.
   std::string Reference() {
     Literal result = *Literal::Create(instruction_.results[0]);
     std::vector<const Literal*> operands;

@@ -74,7 +74,7 @@ Literal RandomValues(DType dtype, const Ints& shape) {
   return literal;
 }
 
-// Of all tests but those that have their own.
+// Returns the transforms of all tests but those that have their own.
 FftTransforms& Transforms() {
   static FftTransforms* const transforms = new FftTransforms();
   return *transforms;
@@ -180,7 +180,7 @@ TEST(FftKernelTest, LinesBesideEachOtherAndOneAfterTheOther) {
   });
 }
 
-// By columns and rows, ragged ones too, by convolution, and real lines as half as many complex numbers.
+// Transforms by columns and rows, ragged ones too, by convolution, and real lines as half as many complex numbers.
 TEST(FftKernelTest, LongerLines) {
   ForEachInstructionSet([](const char*) {
     for (int64_t n : {64, 72, 256, 289, 514, 521}) ExpectAllKinds({n}, 0);
@@ -245,7 +245,7 @@ TEST(FftKernelTest, EmptyTensors) {
   ExpectDefinition({.axes = {0}, .shape = {5, 0}});
   ExpectDefinition({.axes = {1}, .shape = {0, 5}});
   ExpectDefinition({.kind = FftKind::kRfft, .axes = {0}, .dtype = DType::kF32, .shape = {5, 0, 3}});
-  // Nothing, padded with zeros.
+  // No elements, padded with zeros.
   ExpectDefinition({.axes = {0, 1}, .lengths = {4, 3}, .shape = {0, 0}});
   ExpectDefinition({.kind = FftKind::kIrfft, .axes = {0}, .lengths = {600}, .dtype = DType::kC64, .shape = {0, 2}});
 }

@@ -33,7 +33,7 @@ std::vector<Literal> TensorsOf(const RandomMicro& micro, uint64_t seed) {
   return tensors;
 }
 
-// By the kernel of the single op.
+// Evaluates by the kernel of the single op.
 Literal EvaluateByKernel(CoreOp op, const Attributes& attrs, std::vector<const Literal*> operands, ConcreteType type) {
   Literal result = *Literal::Create(type);
   BoundInstruction bound;

@@ -266,7 +266,7 @@ TEST(FusedReductionTest, SumsAreAccurate) {
   }
 }
 
-// By one thread, and by several where all that is touched does not fit the cache.
+// One thread streams them, and several do if all touched memory does not fit the cache.
 TEST(FusedReductionTest, ResultsTooBigForTheCacheAreStreamed) {
   for (const int64_t n : {StreamedResultBytes() / SizeOf(DType::kF32) + 777, StreamedResultBytes() / 2 + 777}) {
     MicroBuilder b({Kept(n)});

@@ -1,5 +1,5 @@
-// Programs of many stages: the work of their kernels is in proportion to their length, whatever the size of what has to
-// be kept between stages, and their results are those of the reference.
+// Programs of many stages: the work of their kernels is in proportion to their length, whatever the size of the values
+// kept between stages, and their results are the reference's.
 
 #include "backends/cpu/fused/stages.h"
 
@@ -74,7 +74,8 @@ MicroProgram ManyAtOnce(const Axes& axes, int values) {
   return b.Build();
 }
 
-// What fits the cache, as one group, as many, as rows and across them; what is split; what goes through memory.
+// Spaces that fit the cache, as one group, as many, as rows and across them; split ones; and some that go through
+// memory.
 const std::vector<Axes>& ManyShapes() {
   static const auto* const shapes = new std::vector<Axes>{
       {Reduced(64)},

@@ -1,4 +1,4 @@
-// Which steps of a fused kernel become one piece of code.
+// The steps of a fused kernel that become one piece of code.
 
 #include "backends/cpu/fused/translation.h"
 

@@ -10,7 +10,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Whether a product of complex numbers is fused must not depend on where it stands in a row.
+// A product of complex numbers must be fused or not whatever its place in a row.
 template <typename T>
 void ExpectPlainProducts(DType dtype) {
   std::mt19937_64 random(1);

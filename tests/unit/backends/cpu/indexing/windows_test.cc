@@ -207,7 +207,7 @@ TEST(ScatterKernelTest, LargeOnes) {
   }
 }
 
-// What leaves the caches: rows all over the table, few, all in one place, and a table whose last block is short.
+// Rows beyond the caches: all over the table, few, all in one place, and a table whose last block is short.
 TEST(ScatterKernelTest, RowsOfLargeTables) {
   struct Table {
     int64_t row_elements, count;

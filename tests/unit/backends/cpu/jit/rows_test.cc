@@ -196,7 +196,7 @@ TEST(JitRowsTest, StagesThatStoreCallAndFoldMuch) {
   });
 }
 
-// What is converted to it by code.
+// Returns a dtype that code converts to it.
 DType ShiftDType(DType dtype) { return dtype == DType::kC128 ? DType::kF64 : DType::kF32; }
 
 // A product of broadcasts, batched: x(i, k) y(j, k), and what is added for each row. Rows along i.

@@ -173,7 +173,7 @@ TEST(LinalgKernelTest, LargeLu) {
   }
 }
 
-// By LAPACK and in blocks, tall, square and wide.
+// Factors by LAPACK and in blocks, tall, square and wide.
 TEST(LinalgKernelTest, ResultsThatAreReadAreTheSameWithoutTheOthers) {
   std::mt19937 random(31);
   for (DType dtype : {DType::kF64, DType::kC64}) {

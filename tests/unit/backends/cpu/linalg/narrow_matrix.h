@@ -31,17 +31,17 @@ struct NarrowMatrix {
     }
     return largest;
   }
-  // What values may differ by from those of another algorithm.
+  // Returns the bound of values' differences from those of another algorithm.
   double value_bound() const {
     return 20 * std::sqrt(static_cast<double>(size() + 10)) * largest() * double{std::numeric_limits<R>::epsilon()};
   }
-  // What residuals beside largest(), and products of vectors, may be.
+  // Returns the bound of residuals beside largest(), and of products of vectors.
   double vector_bound() const {
     return 2 * static_cast<double>(std::max<int64_t>(size(), 10)) * double{std::numeric_limits<R>::epsilon()};
   }
 };
 
-// The largest magnitude that it was shown, or NaN where that was one.
+// The largest magnitude that it was shown, or NaN if one was NaN.
 class Worst {
  public:
   void See(double x) {
@@ -75,7 +75,7 @@ class NarrowMatrices {
     return matrix;
   }
 
-  // Those that are hard for either kind.
+  // Returns matrices that are hard for either kind.
   std::vector<NarrowMatrix<R>> All() {
     const Element draw = [this](int64_t) { return any(); }, nothing = [](int64_t) { return 0.0; },
                   one = [](int64_t) { return 1.0; };

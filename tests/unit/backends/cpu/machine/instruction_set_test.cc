@@ -33,7 +33,7 @@ TEST(InstructionSetTest, BindsWhateverChoosesByTheProcessor) {
     SCOPED_TRACE(std::string(Name(isa)));
     ASSERT_TRUE(UseCpuIsa(Name(isa)).ok());
     EXPECT_EQ(CpuIsaInUse(), isa);
-    // Of sets that differ by products alone loops are the same, and so is what is named after them.
+    // Sets that differ by products alone have the same loops, and names after them.
     const CpuIsa loops = std::min(isa, CpuIsa::kAvx512);
     const bool has_loops = loops == std::min(best, CpuIsa::kAvx512) || best < CpuIsa::kAvx2;
     EXPECT_EQ(&cpu::GetStridedCopyLoops() == loops_of_best, has_loops);

@@ -35,7 +35,7 @@ TEST(ThreadPoolTest, CountsTheCaller) {
   EXPECT_EQ(ThreadPool(-3).threads(), 1);
 }
 
-// Of what control groups leave: ControlGroupTest.
+// ControlGroupTest tests the bounds of control groups.
 TEST(ThreadPoolTest, ByDefaultThereIsOneForEachUsableProcessor) {
   EXPECT_EQ(MakeThreadPool(0)->threads(), UsableProcessors());
   EXPECT_EQ(MakeThreadPool(3)->threads(), 3);
@@ -148,7 +148,7 @@ TEST(ThreadPoolTest, TwoCallersHaveWorkersAtTheSameTime) {
   other.join();
 }
 
-// Of two threads, one computes between its jobs and the other one has jobs: no third comes for these.
+// One of two threads computes between its jobs while the other has jobs: no third comes for these.
 TEST(ThreadPoolTest, ASeriesCountsAsAtWorkBetweenItsJobs) {
   ThreadPool pool(2);
   std::atomic<bool> has_begun{false}, may_end{false};

@@ -72,7 +72,7 @@ class VectorMathTest : public testing::Test {};
 using Floats = testing::Types<float, double>;
 TYPED_TEST_SUITE(VectorMathTest, Floats);
 
-// What tests/conformance/accuracy_test.cc measures with the instruction set of the machine, with each of them.
+// tests/conformance/accuracy_test.cc measures this with the instruction set of the machine, this test with each.
 TYPED_TEST(VectorMathTest, IsAccurateAndExactAtTheEdges) {
   using T = TypeParam;
   using Exact = std::conditional_t<std::is_same_v<T, float>, double, exact::Wide>;

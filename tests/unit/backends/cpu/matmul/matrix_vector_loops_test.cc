@@ -22,7 +22,7 @@ void Check(int64_t outputs, int64_t k, int64_t gap, bool by_columns, bool accumu
   const int64_t dense = by_columns ? outputs : k;
   const int64_t others = by_columns ? k : outputs;
   const int64_t step = dense + gap;
-  // Of exactly the elements that there are, so that a sanitizer sees what is read beyond them.
+  // Has exactly the elements that there are, so that a sanitizer sees reads beyond them.
   std::vector<T> a(static_cast<size_t>(std::max<int64_t>(0, (others - 1) * step + dense)));
   std::vector<T> x(static_cast<size_t>(k)), y(static_cast<size_t>(outputs), T(0.5));
   std::uniform_real_distribution<T> uniform(-1, 1);

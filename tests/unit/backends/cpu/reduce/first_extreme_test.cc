@@ -1,4 +1,4 @@
-// Where the greatest or least element is first: against the reference, on every instruction set.
+// The first place of the greatest or least element: against the reference, on every instruction set.
 
 #include <cmath>
 #include <limits>
@@ -117,7 +117,7 @@ TEST(FirstExtremeTest, FindsEachPlace) {
   });
 }
 
-// What asks for something else is another kernel's.
+// Programs with other questions belong to another kernel.
 TEST(FirstExtremeTest, LeavesOtherQuestions) {
   const Axes axes = {Reduced(4096)};
   const auto describe = [](const MicroProgram& program) { return Fused(program).Describe(); };

@@ -57,7 +57,7 @@ TEST_F(CudaPrinterTest, EveryAccessCompilesAloneAndAsVectors) { ExpectAllCompile
 
 TEST_F(CudaPrinterTest, EveryReductionCompilesInEveryMode) { ExpectAllCompile(ReduceCases()); }
 
-// What NVRTC's first phase leaves to its assembler: shared memory, registers, the instructions of the device.
+// NVRTC's first phase leaves some errors to its assembler: shared memory, registers, the instructions of the device.
 TEST_F(CudaPrinterTest, AssemblesForADevice) {
   const CudaOptions split = {.points_per_split = 1000};
   for (const CudaOptions& options : {CudaOptions(), split}) {

@@ -1,6 +1,6 @@
-// What printed kernels compute, on a device where the machine has one, and on the processor: the text is CUDA C++ that
-// an ordinary compiler takes as well where threads, barriers and shuffles are emulated. Elementary functions are then
-// those of the C library.
+// The results of printed kernels, on a device if the machine has one, and on the processor: an ordinary compiler takes
+// the CUDA C++ as well if threads, barriers and shuffles are emulated. Elementary functions are then those of the C
+// library.
 
 #include <algorithm>
 #include <cmath>
@@ -202,7 +202,7 @@ std::vector<Literal> SpecialOperands(const MicroProgram& program, std::mt19937_6
   return operands;
 }
 
-// Those whose result is the same by whichever library.
+// Returns true for ops with the same result by any library.
 bool IsExact(CoreOp op, DType dtype) {
   if (!Def(op).dtypes.Contains(dtype)) return false;
   const bool is_complex = kComplexes.Contains(dtype);
@@ -252,7 +252,7 @@ std::optional<Tolerance> ToleranceOf(const MicroProgram& program, const MicroRes
   return Tolerance{.ulps = 4, .norm_relative = 1e-6};
 }
 
-// Difference, and empty only where zeros have the signs of the reference's zeros too.
+// Difference, and empty only if zeros have the signs of the reference's zeros too.
 std::string DifferenceWithSigns(const Literal& got, const Literal& want, const Tolerance& tolerance) {
   std::string difference = Difference(got, want, tolerance);
   if (!difference.empty()) return difference;
@@ -361,7 +361,7 @@ double LargestNormError(CoreOp op, const MathArguments<std::complex<R>>& argumen
     const T x = arguments.x[i], y = arguments.y.empty() ? T(0) : arguments.y[i];
     const T value = is_real ? T(result.values<R>()[i]) : result.values<T>()[i];
     const exact::WideComplex exact = meaning({x.real(), x.imag()}, {y.real(), y.imag()});
-    // What overflows, or has subnormal parts, has fewer digits or none.
+    // A number that overflows, or has subnormal parts, has fewer digits or none.
     const exact::Wide modulus = exact::Modulus(exact);
     if (!(modulus < std::numeric_limits<R>::max() / 4)) continue;
     const exact::Wide size = modulus < std::numeric_limits<R>::min() ? std::numeric_limits<R>::min() : modulus;

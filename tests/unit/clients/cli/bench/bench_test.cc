@@ -1,4 +1,4 @@
-// `tensordctl bench` against a server that returns what it gets, or does what a test tells it to.
+// `tensordctl bench` against a server that returns its requests, or follows a test's orders.
 #include <signal.h>
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ class BenchTest : public ::testing::Test {
     return First(json.fields(), "runs");
   }
 
-  // Null where there is none.
+  // Returns null if there is none.
   static const google::protobuf::Value& Field(const Fields& fields, const char* name) {
     const auto found = fields.find(name);
     if (found != fields.end()) return found->second;

@@ -152,7 +152,7 @@ TEST(Npy, RefusesEveryTruncationAndSurvivesEveryChangedByte) {
   }
 }
 
-// As much is read as the header says, whether or not the file ends.
+// Only as much is read as the header says, whether or not the file ends.
 TEST(Npy, WhatNeverEndsIsRefusedAfterItsHeader) {
   EXPECT_THAT(std::string(ReadNpy("/dev/zero").status().message()), HasSubstr("magic number"));
   const std::string path = absl::StrCat(::testing::TempDir(), "/npy_endless_", getpid());

@@ -135,7 +135,7 @@ TEST(ServerView, IsWhatGrewInBetween) {
   EXPECT_EQ(execute.calls_per_second, 50);
   EXPECT_EQ(execute.failed_per_second, 10);
   EXPECT_EQ(execute.in_flight, 3);
-  // Of 100 calls 50 took up to 1 ms, and 50 one to two.
+  // 50 of 100 calls took up to 1 ms, and 50 one to two.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(*execute.p50), 1.0, 1e-9);
   EXPECT_NEAR(absl::ToDoubleMilliseconds(*execute.p99), 1.98, 1e-9);
   const ServerView::Device& device = view.devices.at("cpu:0");

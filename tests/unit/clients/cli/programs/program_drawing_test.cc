@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What Explain says in the golden cases.
+// Returns the texts of Explain in the golden cases.
 std::vector<std::string> GoldenTexts() {
   std::vector<std::string> texts;
   for (const auto& entry : std::filesystem::directory_iterator("tests/golden/explain")) {

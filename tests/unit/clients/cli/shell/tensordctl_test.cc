@@ -316,7 +316,7 @@ TEST_F(TensordctlTest, EinsumSaysWhatIsWrong) {
   EXPECT_THAT(missing.err, HasSubstr("/nowhere.npy"));
 }
 
-// Those that the general help lists.
+// Returns the commands that the general help lists.
 std::vector<std::string> CommandsOf(const std::string& help) {
   std::vector<std::string> names;
   for (const absl::string_view line : absl::StrSplit(help, '\n')) {
@@ -326,7 +326,7 @@ std::vector<std::string> CommandsOf(const std::string& help) {
   return names;
 }
 
-// The longest that a call has, of those that the server got since the last look.
+// Returns the longest time of the calls that the server got since the last look.
 std::chrono::hours LongestTimeLeft(client::FakeServer& server) {
   std::chrono::system_clock::duration longest{};
   EXPECT_FALSE(server.calls.empty());

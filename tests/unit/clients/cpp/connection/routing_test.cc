@@ -1,5 +1,4 @@
-// Life behind a balancer: the key that calls have for it, programs that another server compiled, calls that are made
-// again.
+// Life behind a balancer: the key of calls for it, programs that another server compiled, calls that are made again.
 #include "clients/cpp/connection/routing.h"
 
 #include <memory>

@@ -19,7 +19,7 @@ class UploadConnectionTest : public ::testing::Test {
  protected:
   static constexpr size_t kLarge = size_t{8} << 20;
 
-  // Whether a call goes by a connection of its own.
+  // Tells whether a call goes by a connection of its own.
   bool Serves(UploadConnection& connection, size_t bytes = kLarge) {
     bool serves = false;
     connection.Call(bytes, ordinary_, [&](grpc::GenericStub& stub) { serves = &stub != &ordinary_; });

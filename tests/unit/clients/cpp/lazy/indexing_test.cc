@@ -1,4 +1,4 @@
-// What operations at run-time positions and of run-time sizes trace to, and the dtype and shape that they infer.
+// The traces of operations at run-time positions and of run-time sizes, and the dtype and shape that they infer.
 #include <string>
 #include <vector>
 

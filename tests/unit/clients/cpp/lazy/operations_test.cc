@@ -1,4 +1,4 @@
-// What each operation of the lazy Tensor traces to, and the dtype and shape that it infers.
+// The trace of each operation of the lazy Tensor, and the dtype and shape that it infers.
 #include <complex>
 #include <string>
 #include <vector>

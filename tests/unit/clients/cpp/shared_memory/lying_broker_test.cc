@@ -105,7 +105,7 @@ TEST_F(LyingBrokerTest, ARegionAsItShouldBeIsTaken) {
   EXPECT_TRUE(taken.ok()) << taken;
 }
 
-// Whoever wrote to its end would die by SIGBUS.
+// A write to its end would end the process by SIGBUS.
 TEST_F(LyingBrokerTest, ARegionThatIsSmallerThanItsServerSaysIsRefused) {
   EXPECT_TRUE(absl::IsInternal(Ask(Page(), {Memory(kRegionBytes - 1, F_SEAL_SHRINK)})));
 }

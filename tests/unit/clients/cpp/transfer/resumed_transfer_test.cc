@@ -1,4 +1,4 @@
-// What an upload makes of answers that were lost, and of an end in the middle. The server is the test's.
+// An upload's treatment of lost answers, and of an end in the middle. The server is the test's.
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -122,7 +122,7 @@ TEST_F(LostAnswerTest, ATensorThatWasThereBeforeIsTheRefusalWithoutALook) {
   EXPECT_EQ(downloads_, 0);
 }
 
-// As gRPC shows an answer whose messages it has let go of.
+// gRPC shows an answer with dropped messages like this.
 TEST(LostMessagesTest, ADownloadGoesOnAfterACallThatEndedWellAndEarly) {
   FakeServer server;
   const std::string bytes(3000, 'b');
@@ -131,7 +131,7 @@ TEST(LostMessagesTest, ADownloadGoesOnAfterACallThatEndedWellAndEarly) {
     v1::GetTensorResponse message;
     message.mutable_header()->set_dtype(v1::DTYPE_F32);
     message.mutable_header()->add_shape(750);
-    // Nothing, the header, a chunk, the rest.
+    // No message, the header, a chunk, the rest.
     if (++calls > 1) writer->Write(message);
     for (int64_t at = request.offset(); calls > 2 && at < (calls == 3 ? 1000 : 3000); at += 1000) {
       message.mutable_chunk()->set_offset(at);

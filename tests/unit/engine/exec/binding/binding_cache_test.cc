@@ -86,7 +86,7 @@ TEST_F(CacheTest, OfSeveralWhoAskAtOnceOneMakes) {
     });
   }
   AwaitJoined(7);
-  // Who asks for other sizes waits for none of them.
+  // A caller for other sizes waits for none of them.
   EXPECT_EQ(**cache.FindOrMake(Key(2), [] { return Int(2); }), 2);
   EXPECT_EQ(**cache.FindOrMake(Key(2), [] { return Int(3); }), 2);
   go.Set();
@@ -152,7 +152,7 @@ TEST_F(CacheTest, WhoMakesItMayGiveUpForHimselfAlone) {
     });
   }
   AwaitJoined(3);
-  // Who does not wait on a thread waits for nobody who may break it off.
+  // A caller that does not wait on a thread waits for no maker that may break off.
   std::vector<std::function<void()>> queue;
   const auto submit = [&queue](std::function<void()> work) {
     queue.push_back(std::move(work));

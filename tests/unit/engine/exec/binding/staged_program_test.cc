@@ -31,7 +31,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A sum of what is left, its mean taken with a reshape to a size that two cuts decide, and values that outlive stages.
+// A sum of the rest, its mean taken with a reshape to a size that two cuts decide, and values that outlive stages.
 constexpr absl::string_view kTwoCuts = R"(graph "g" {
   %x = input : i64[n,m]
   %k = input : i64[]
@@ -206,7 +206,7 @@ TEST(StagedProgramTest, TheLastStageThatReadsAValueMayWriteOverItButNotOverTheCa
   }
 }
 
-// That what the backend has at any time in a run is what the run asked for before.
+// Checks that the run asks for the backend's memory before it uses it.
 void ExpectPeakCovers(absl::string_view text, absl::Span<const ConcreteType> types, bool donate) {
   HiddenMemoryBackend backend;
   const auto program = Compile(ParsedGraph(text), {.device = "test:0"}, Fingerprint(), &backend);

@@ -88,7 +88,7 @@ absl::StatusOr<BufferPlan> PlanOf(const Bound& bound, const Donated& donated = {
                       .destinations = destinations});
 }
 
-// What kernels might ask for, by segment: most of them nothing.
+// Returns scratch that kernels might ask for, by segment: mostly none.
 std::vector<int64_t> SomeScratch(const Bound& bound) {
   constexpr int64_t kBytes[] = {0, 100, 0, 0, 2000, 64, 0, 1};
   std::vector<int64_t> bytes(SegmentsOf(bound.views).size());
@@ -96,8 +96,8 @@ std::vector<int64_t> SomeScratch(const Bound& bound) {
   return bytes;
 }
 
-// Runs a program on bytes that remember which slot wrote them. What an instruction or an output reads must be what was
-// written for it, so memory that two live values share shows. Scratch is written to before its segment and after. In a
+// Runs a program on bytes that remember which slot wrote them. An instruction or an output must read the bytes written
+// for it, so memory shared by two live values shows. Scratch is written to before its segment and after. In a
 // destination lies its output from the first byte on, and nothing else ever does.
 class PlanSimulation {
  public:
@@ -306,7 +306,7 @@ class PlanSimulation {
   std::string error_;
 };
 
-// Arena and results over the largest live set; 1 where there is neither.
+// Arena and results over the largest live set; 1 if there is neither.
 double CheckedRatio(const CompiledProgram& program, int64_t symbol, const Donated& donated = {},
                     bool has_destinations = false) {
   const Bound bound = BindTo(program, symbol);
@@ -460,7 +460,7 @@ TEST(BufferPlan, WritesOverNothingThatIsReadAgain) {
 
 TEST(BufferPlan, SizesWhoseSumOverflowsAreRefused) {
   HiddenMemoryBackend backend;
-  // As many temporaries of 2^56 bytes, the most that a tensor may have, that their sum wraps to a small number.
+  // So many temporaries of 2^56 bytes, the most that a tensor may have, that their sum wraps to a small number.
   constexpr int kTemporaries = 256;
   for (absl::string_view size : {"18014398509481984", "18014398509481983"}) {
     std::string text = "graph \"g\" {\n";
@@ -503,7 +503,7 @@ TEST(BufferPlan, ScratchLivesInItsSegmentAlone) {
   EXPECT_EQ(one_after_the_other->scratch[0].kind, SlotHome::Kind::kResult) << ToString(*one_after_the_other);
   EXPECT_EQ(one_after_the_other->scratch[1].kind, SlotHome::Kind::kArena) << ToString(*one_after_the_other);
   EXPECT_EQ(one_after_the_other->arena_bytes, 64 + 512) << ToString(*one_after_the_other);
-  // Where nothing else is there both have the same bytes.
+  // If nothing else is there, both have the same bytes.
   const auto large = PlanOf(bound, {}, {100000, 99968});
   ASSERT_TRUE(large.ok()) << large.status();
   EXPECT_EQ(large->arena_bytes, 64 + Aligned(100000)) << ToString(*large);
@@ -534,7 +534,7 @@ TEST(BufferPlan, AChainKeepsWhatItReadsAndHasNoPlaceForWhatPasses) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->homes[slot(1)].kind, SlotHome::Kind::kNone) << ToString(*plan);
   EXPECT_EQ(plan->homes[slot(2)].kind, SlotHome::Kind::kNone) << ToString(*plan);
-  // What is read, what is written and the scratch are there at once; the result's memory holds one of them.
+  // Operands, results and scratch exist at once; the result's memory holds one of them.
   const SlotHome places[] = {plan->homes[slot(0)], plan->homes[slot(3)], plan->scratch[1]};
   const int64_t bytes[] = {4000, 4000, 640};
   for (size_t i = 0; i < 3; ++i) {

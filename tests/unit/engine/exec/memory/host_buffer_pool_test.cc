@@ -237,7 +237,7 @@ TEST(HostBufferPool, ThreadsNeverShareABlock) {
   EXPECT_EQ(stats.reused + stats.allocated, 4 * 2000);
 }
 
-// Of the 4 KiB pages of a block that was freed.
+// Counts the 4 KiB pages of a block that was freed.
 int64_t PagesInMemory(void* block, int64_t bytes) {
   std::vector<unsigned char> pages(static_cast<size_t>(bytes / 4096));
   if (mincore(block, static_cast<size_t>(bytes), pages.data()) != 0) return 0;  // nor are its addresses

@@ -21,7 +21,7 @@ ExecProgram Untouched(const std::string& nodes) {
 
 std::vector<bool> Answers(const std::string& nodes) { return InputsThatMayChange(Untouched(nodes)); }
 
-// Of the outputs' slots.
+// Returns the answers for the outputs' slots.
 std::vector<bool> OfOutputs(const std::string& nodes) {
   const ExecProgram program = Untouched(nodes);
   const std::vector<bool> by_slot = ResultsThatMayChange(program);

@@ -106,7 +106,7 @@ TEST(SessionsTest, AFusedSegmentIsNamedAfterItsBody) {
   EXPECT_EQ(NodesOf(fused).size(), 40u);
 }
 
-// Whether segmented or not: the same results, a profile with an entry a segment, in order and within the run.
+// Segmented or not: the same results, a profile with an entry a segment, in order and within the run.
 class SessionRunTest : public testing::TestWithParam<bool> {
  protected:
   CompiledProgramPtr CompileText(absl::string_view text) {

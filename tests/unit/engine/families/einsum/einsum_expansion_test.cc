@@ -1,4 +1,4 @@
-// What an einsum is expanded to gives the same as its reference, which loops over all labels.
+// The expansion of an einsum gives the same as its reference, which loops over all labels.
 
 #include <algorithm>
 #include <random>

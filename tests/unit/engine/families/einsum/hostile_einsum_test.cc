@@ -109,7 +109,7 @@ TEST(HostileEinsumTest, SizesOfNothingOneAndTheLargest) {
   for (const int64_t size : {int64_t{0}, int64_t{1}, (int64_t{1} << 48) - 1}) {
     SCOPED_TRACE(size);
     EXPECT_TRUE(Plan(shared, {0}, size).ok());
-    // What is between may be larger than any tensor, and is refused then.
+    // An intermediate may be larger than any tensor, and is refused then.
     EXPECT_EQ(Plan(shared, {0, 1}, size).ok(), size < 2);
     EXPECT_EQ(Plan({{0}, {1}}, {0, 1}, size).ok(), size < 2);
   }

@@ -267,7 +267,7 @@ TEST(PathSearch, DoesABoundedAmountOfWork) {
   }
 }
 
-// Whoever does not want it any more does not wait for its end: a search may take seconds.
+// A caller that does not want it any more does not wait for its end: a search may take seconds.
 TEST(PathSearch, IsLeftWhenNobodyWantsIt) {
   std::mt19937_64 random(11);
   int asked = 0;

@@ -193,7 +193,7 @@ LongComplex LongExpm1(LongComplex z) {
 }
 
 LongComplex LongLog1p(LongComplex z) {
-  // Where |1 + z| is far from 1 the logarithm itself is exact enough; near it the series of log(1 + z) is.
+  // If |1 + z| is far from 1, the logarithm itself is exact enough; near it the series of log(1 + z) is.
   if (std::abs(z) > 0.25L) return std::log(1.0L + z);
   LongComplex term = z, sum = z;
   for (int k = 2; k < 60; ++k) {
@@ -340,7 +340,7 @@ uint16_t Nearest(long double x) {
     const uint16_t middle = static_cast<uint16_t>((low + high) / 2);
     (value(middle) <= magnitude ? low : high) = middle;
   }
-  // What lies beyond the largest number rounds as if the exponents went on.
+  // A number beyond the largest one rounds as if the exponents went on.
   const long double step = value(static_cast<uint16_t>(kInfinity - 1)) - value(static_cast<uint16_t>(kInfinity - 2));
   const long double above = high == kInfinity ? value(low) + step : value(high);
   const long double to_low = magnitude - value(low), to_high = above - magnitude;

@@ -20,8 +20,7 @@
 namespace tensord {
 namespace {
 
-// Of the test: a + b where they are short and a * b where they are long, so that a result tells for which sizes it was
-// planned.
+// The test's own op: a + b for short operands and a * b for long ones, so that a result tells the sizes of its plan.
 absl::StatusOr<ResultTypes> InferPick(InferContext& context) {
   RETURN_IF_ERROR(context.RequireSameShape(context.operand(0), context.operand(1), "a and b"));
   return ResultTypes{context.operand(0)};
@@ -261,7 +260,7 @@ TEST(PlannedBySize, WhatThePoolRefusesAndWhatTheSizesAre) {
   EXPECT_EQ(detail.node, "picked");
 }
 
-// Who asked may have given up, and the cache may have dropped the program.
+// The asker may have given up, and the cache may have dropped the program.
 TEST(PlannedBySize, AProgramLivesUntilItsSizesAreCompiled) {
   HiddenMemoryBackend backend;
   auto program = CompileText(kSymbolic, false, &backend);

@@ -12,7 +12,7 @@
 namespace tensord {
 namespace {
 
-// As a device that fuses would run it.
+// Lowers as for a device that fuses.
 ExecProgram Lowered(absl::string_view text) {
   Graph graph = TypedGraph(text);
   const std::vector<GraphInput> inputs = graph.inputs();
@@ -58,7 +58,7 @@ TEST(TinyProgramTest, TheSizesOfTheArgumentsDecide) {
   EXPECT_TRUE(IsTinyFor(program, {F32({0})}));
 }
 
-// Nothing that lies in memory is large.
+// No value in memory is large.
 TEST(TinyProgramTest, WhatIsComputedOnTheWayCounts) {
   const ExecProgram program = Lowered(R"(graph "g" { %x = input : f32[16]
     %w = broadcast_in_dim(%x) {shape = [16, 1000000], broadcast_dimensions = [0]}

@@ -459,7 +459,7 @@ TEST_F(DeviceExecutorTest, MemoryOfOpenSizesIsPromisedWhenTheyAreBound) {
   EXPECT_EQ(executor.stats().promised_bytes, 0);
 }
 
-// Of 2 elements, of which the run keeps as many as %k says, for a result of `elements`.
+// A program on 2 elements; its run keeps as many as %k says, for a result of `elements`.
 CompiledProgramPtr GrowingProgram(int64_t elements, Backend* backend) {
   absl::StatusOr<Graph> graph = ParseGraph(absl::StrCat(R"(graph "growing" {
     %x = input : f32[2]

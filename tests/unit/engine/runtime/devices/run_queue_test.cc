@@ -79,7 +79,7 @@ TEST_F(RunQueueTest, ABacklogDoesNotOutrankWhoComes) {
   }
   const uint64_t newcomer = Push({.tenant = "one"});
   EXPECT_EQ(Run(), newcomer);
-  // Where nothing of it starts any more it rises, all of it.
+  // If nothing of it starts any more, all of it rises.
   Push({.tenant = "high", .priority = 1});
   now_ += absl::Milliseconds(1000);
   queue_.Next(now_);
@@ -267,7 +267,7 @@ TEST_F(RunQueueTest, KnowsTheBytesOfTheirArguments) {
   EXPECT_EQ(queue_.argument_bytes(), 0);
 }
 
-// What is certain of the wait when a tenant asks now.
+// The certain part of the wait when a tenant asks now.
 class LeastWaitTest : public RunQueueTest {
  protected:
   LeastWaitTest() : RunQueueTest(absl::Seconds(10)) {}

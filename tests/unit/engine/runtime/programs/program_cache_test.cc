@@ -56,7 +56,7 @@ class ProgramCacheTest : public testing::Test {
     return Refuse(Refusal::kInternal, "compiled again");
   }
 
-  // Why there is no program of that fingerprint, empty where there is one.
+  // Why there is no program of that fingerprint, empty if there is one.
   static std::string WhyNot(ProgramCache* cache, const Fingerprint& fingerprint) {
     return DetailOf(cache->Find(fingerprint).status()).value_or(RefusalDetail()).reason;
   }
@@ -398,7 +398,7 @@ TEST_F(ProgramCacheTest, AFingerprintOfTwoProgramsNamesNone) {
   EXPECT_EQ(*cache.Find(same), one);
   Get(&cache, {.fingerprint = same, .bytes = "2"}, [&two] { return two; });
   EXPECT_EQ(WhyNot(&cache, same), "FINGERPRINT_AMBIGUOUS");
-  // Who was given it for the first program must not get the second one when only that is left.
+  // A client that was given it for the first program must not get the second one when only that is left.
   Get(&cache, "other", other);
   EXPECT_EQ(cache.stats().evictions, 1);
   EXPECT_EQ(WhyNot(&cache, same), "FINGERPRINT_AMBIGUOUS");

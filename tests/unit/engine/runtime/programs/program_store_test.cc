@@ -112,7 +112,7 @@ TEST_F(ProgramStoreTest, TheFolderIsForItsOwnerAlone) {
   struct stat info {};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
-  // As the group of a volume is given to whoever is to use it.
+  // The group of a volume is given to its user like this.
   ASSERT_EQ(chmod(path_.c_str(), 02770), 0);
   EXPECT_TRUE(CheckProgramFolder(path_).ok());
   std::vector<std::string> told;
@@ -233,7 +233,7 @@ TEST_F(ProgramStoreTest, WhatCannotBeAnEntryCountsAsDamageAndNotAsBytes) {
   EXPECT_THAT(warnings, UnorderedElementsAre(HasSubstr(NameOf(4)), HasSubstr(NameOf(5))));
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(folder_.Of("p/" + NameOf(5)))));
   EXPECT_FALSE(std::filesystem::exists(folder_.Of("p/" + NameOf(4))));
-  // What comes later is found by who asks for it.
+  // A later entry is found when asked for.
   lay();
   EXPECT_EQ((*store)->List().size(), 3u);
   EXPECT_FALSE((*store)->Contains(FingerprintOf(4)));

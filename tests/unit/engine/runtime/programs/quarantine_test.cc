@@ -37,7 +37,7 @@ class QuarantineTest : public ::testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.status();
     return *std::move(opened);
   }
-  // As a server that dies while it runs that program.
+  // Acts as a server that dies while it runs that program.
   void Crash(const Fingerprint& fingerprint, bool is_known = true, const std::string& version = "1") {
     const ProgramAtWork at_work(fingerprint, ProgramWork::kRun);
     Open(version)->WriteCrash(11, is_known);
@@ -163,7 +163,7 @@ TEST_F(QuarantineTest, WhatCannotBeRemovedStaysAndTheErrorSaysWhy) {
   };
   is_unchanged();
   EXPECT_TRUE(quarantine->Look());
-  // What unlinkat refuses to root too.
+  // unlinkat refuses this to root too.
   fs::remove(FileOf(kA));
   fs::create_directory(FileOf(kA));
   is_unchanged();

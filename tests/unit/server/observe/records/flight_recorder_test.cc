@@ -35,7 +35,7 @@ std::vector<std::string> Ids(const FlightRecorder::Dump& dump) {
   return ids;
 }
 
-// What is written to a file.
+// Returns the text written to a file.
 template <typename Write>
 std::string Written(Write&& write) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::tmpfile(), &std::fclose);
@@ -75,7 +75,7 @@ TEST(FlightRecorderTest, KeepsWhatTheLogLeavesOut) {
   EXPECT_THAT(Ids(recorder.Read(100, false)), ElementsAre("listening\nunix:/s peer=p"));
 }
 
-// Who watches a server makes calls all the time.
+// An operator who watches a server makes calls all the time.
 TEST(FlightRecorderTest, CallsOfOperatorsPushNoEventsOut) {
   FlightRecorder recorder({.entries = 8});
   Log log({.level = LogLevel::kOff, .recorder = &recorder});

@@ -38,7 +38,7 @@ class Answers final : public grpc::CallbackGenericService {
   std::atomic<bool> was_called_{false};
 };
 
-// Reactions of which each makes the next ones due, as those of streams do whose messages have come already.
+// Reactions that each make the next ones due, like those of streams whose messages have come already.
 TEST(FairPollingTest, AThreadThatHasReactionsWithoutEndTakesWhatOthersSend) {
   constexpr int kChains = 4, kMostReactions = 100'000;
   Answers answers;

@@ -21,7 +21,7 @@ TEST(PollingThreadsTest, WantsAnotherWhereOneHardlySleeps) {
   EXPECT_EQ(PollingThreads::Wanted(3, Load{.busy = 0.6, .sleeps_per_call = 0.1}), 4);
   // One client that calls after each answer.
   EXPECT_EQ(PollingThreads::Wanted(1, Load{.busy = 0.7, .sleeps_per_call = 1}), 1);
-  // Whose turn comes late, because others compute.
+  // A thread whose turn comes late, because others compute.
   EXPECT_EQ(PollingThreads::Wanted(1, Load{.busy = 0.1, .sleeps_per_call = 0.1}), 1);
 }
 

@@ -26,7 +26,7 @@ class Reactions {
   ~Reactions() {
     while (running_ > 0) std::this_thread::yield();
   }
-  // Whether it was over in time.
+  // Tells whether it was over in time.
   bool Run(const std::function<void()>& reaction) { return Begin(reaction)->WaitForNotificationWithTimeout(kPatience); }
   std::shared_ptr<absl::Notification> Begin(std::function<void()> reaction) {
     ++running_;

@@ -50,7 +50,7 @@ v1::Result ExpectedResult(const HostTensor& tensor, Order order, bool discarded)
   return result;
 }
 
-// Tensors whose lengths lie around those at which the length's own encoding grows, and around the size from which
+// Returns tensors of lengths around those at which the length's own encoding grows, and around the size from which
 // memory is shared.
 std::vector<HostTensor> Samples() {
   std::vector<HostTensor> samples;

@@ -192,7 +192,7 @@ TEST(ReceivedExecuteTest, MutatedMessagesInRandomSlices) {
   for (int i = 0; i < 4000; ++i) {
     std::string bytes = RandomRequest(&random);
     for (size_t changes = 1 + below(3); changes > 0 && !bytes.empty(); --changes) {
-      // Where a field begins is where a change matters: mostly near the ends of the message.
+      // A change matters at the begin of a field: mostly near the ends of the message.
       const size_t near = std::min<size_t>(bytes.size(), 64);
       const size_t at = below(3) == 0   ? below(bytes.size())
                         : below(2) == 0 ? below(near)

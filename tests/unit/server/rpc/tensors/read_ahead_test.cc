@@ -80,7 +80,7 @@ TEST(ReadAheadTest, WhoDoesNotComeBackEndsTheWork) {
   EXPECT_EQ(ahead.Begin(&message).found, Found::kNothing);
 }
 
-// As the transport does it: each read is answered on a thread of its own, while others still work.
+// Works as the transport does: each read is answered on a thread of its own, while others still work.
 TEST(ReadAheadTest, OneWorksAtATimeAndInOrder) {
   constexpr int kMessages = 2000;
   ReadAhead ahead;

@@ -47,7 +47,7 @@ TEST(TensorPartTest, AWrongChecksumIsSeen) {
   }
 }
 
-// Whatever the bytes are, the part is what protobuf says.
+// Whatever the bytes are, the part equals protobuf's reading.
 TEST(TensorPartTest, MutatedMessagesMeanWhatProtobufSays) {
   std::mt19937_64 random(5);
   const auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };

@@ -108,7 +108,7 @@ TEST(MessageMeasureTest, WhatAnAnyHoldsIsMeasured) {
   EXPECT_EQ(LimitOf(Measure(request.GetDescriptor(), request.SerializeAsString())), "einsum_operands");
 }
 
-// What is measured as one type must not be read as another.
+// Bytes measured as one type must not be read as another.
 TEST(MessageMeasureTest, AnAnyComesInOnePiece) {
   einsum::v1::Einsum einsum;
   for (int i = 0; i < 20'000; ++i) einsum.add_operands();
@@ -156,7 +156,7 @@ TEST(MessageMeasureTest, FieldsThatNoEncoderWritesAreRefused) {
   EXPECT_TRUE(IsRefusal(group.status(), Refusal::kUnsupportedRequest)) << group.status();
 }
 
-// What it says is what protobuf's objects take, a little more or less.
+// The measure equals the size of protobuf's objects, a little more or less.
 TEST(MessageMeasureTest, TellsWhatTheObjectsTake) {
   v1::CompileRequest request;
   for (int i = 0; i < 10'000; ++i) {

@@ -14,7 +14,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Of vectors as columns of `u` and rows of `vh`.
+// Vectors as columns of `u` and rows of `vh`.
 template <typename R>
 struct Factors {
   int64_t info = 0;

@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> KernelOf(const LinalgCall& call) {
   return MakeSmallMatrixKernel(bound);
 }
 
-// Empty where the call is not for these kernels.
+// Empty if the call is not for these kernels.
 std::vector<Literal> RunSmall(const LinalgCall& call, int threads) {
   const absl::StatusOr<std::unique_ptr<Kernel>> kernel = KernelOf(call);
   EXPECT_TRUE(kernel.ok()) << kernel.status();
@@ -77,7 +77,7 @@ std::vector<LinalgCall> Calls(DType dtype, int64_t n, int64_t count, std::mt1993
       LinalgCall(LinalgOp::kSolve, {RandomPositiveDefinite(dtype, shape, random), RandomMatrices(dtype, tall, random)}),
       LinalgCall(LinalgOp::kTriangularSolve,
                  {RandomTriangles(dtype, shape, random), RandomMatrices(dtype, shape, random)})};
-  // RandomPositiveDefinite has NaN where the others do not look.
+  // RandomPositiveDefinite has NaN if the others do not look.
   calls[7].operands[0] = RandomMatrices(dtype, shape, random);
   return calls;
 }

@@ -97,7 +97,7 @@ long double Distance(const Matrix& a, const Matrix& b) {
   return difference.Largest();
 }
 
-// Of a matrix with the elements' precision, `allowed` times its epsilon.
+// Checks a matrix of the elements' precision, `allowed` times its epsilon.
 template <typename T>
 void ExpectUnitaryColumns(const Matrix& q, long double allowed) {
   EXPECT_LE(Distance(Product(Adjoint(q), q), Identity(q.columns)), allowed * kEpsilon<T>);
@@ -133,7 +133,7 @@ SmallMatrixFailure RunLoops(SmallMatrixOp op, SmallMatrixBatch batch) {
   return failure;
 }
 
-// Where there is no vector unit there are no loops.
+// Without a vector unit there are no loops.
 template <typename Body>
 void ForEachVectorSet(Body body) {
   ForEachInstructionSet([&](const char*) {
@@ -391,7 +391,7 @@ TYPED_TEST(SmallMatrixLoopsTest, QrMultipliesOut) {
   });
 }
 
-// What is below the last row of a square matrix is nothing, and LAPACK leaves its sign.
+// There is nothing below the last row of a square matrix, and LAPACK leaves its sign.
 TEST(SmallMatrixQrTest, LastDiagonalEntryKeepsItsSign) {
   if (GetSmallMatrixLoops(SmallMatrixOp::kQr, DType::kF64).run == nullptr) GTEST_SKIP() << "no vectors here";
   const std::vector<double> a = {-3};

@@ -102,7 +102,7 @@ TEST(LongSvdTest, IsTakenWhereOneCallTakesLong) {
     EXPECT_TRUE(OblongSvd<double>::Suits(few, 100'000'000, false));
     EXPECT_TRUE(LargeSvdValues<double>::Suits(100'000'000, few));
     EXPECT_TRUE(PanelledGeqrf<double>::Suits(few, 100'000'000));
-    // Whose Q has as many columns as rows.
+    // A matrix whose Q has as many columns as rows.
     EXPECT_TRUE(OblongSvd<double>::Suits(few, 50'000, true));
     EXPECT_TRUE(PanelledGeqrf<double>::Suits(50'000, few, 50'000));
   }

@@ -44,8 +44,8 @@ template <typename T>
 void CheckHermitian(int64_t n, int64_t begin, int64_t end, int64_t offset, int64_t leading, std::mt19937& random) {
   SCOPED_TRACE(testing::Message() << sizeof(T) << " bytes, n " << n << ", columns " << begin << " to " << end
                                   << ", offset " << offset << ", leading " << leading);
-  // Of exactly the elements that there are, so that a sanitizer sees what is read beyond them. What is not of the
-  // triangle is not a number.
+  // Has exactly the elements that there are, so that a sanitizer sees reads beyond them. Elements outside of the
+  // triangle are NaN.
   std::vector<T> a(static_cast<size_t>((n - 1) * leading + n), T(std::numeric_limits<lapack::Real<T>>::quiet_NaN()));
   for (int64_t j = 0; j < n; ++j) {
     for (int64_t i = j; i < n; ++i) a[static_cast<size_t>(j * leading + i)] = RandomNumber<T>(random);

@@ -29,7 +29,7 @@ void FillAbove(int64_t n, T value, std::vector<T>* a) {
   for (int64_t j = 0; j < n; ++j) std::fill_n(a->begin() + j * n, j, value);
 }
 
-// What is above the diagonal is not a number and not looked at.
+// Elements above the diagonal are NaN and not read.
 template <typename T>
 Tridiagonalized<T> Reduce(std::vector<T> a, int64_t n, int threads) {
   FillAbove(n, T(std::numeric_limits<lapack::Real<T>>::quiet_NaN()), &a);
@@ -59,7 +59,7 @@ TENSORD_MULTIPLY(lapack::Complex64, cunmtr)
 TENSORD_MULTIPLY(lapack::Complex128, zunmtr)
 #undef TENSORD_MULTIPLY
 
-// Of a Hermitian matrix the lower triangle, with imaginary parts on the diagonal that are not looked at.
+// Returns the lower triangle of a Hermitian matrix, with imaginary parts on the diagonal, which are not read.
 template <typename T>
 std::vector<T> RandomMatrix(int64_t n) {
   std::mt19937_64 random(static_cast<uint64_t>(n));
