@@ -2,7 +2,8 @@
 # plugin is compiled against, and DEPFILE with their names. Both ends of families.plugins carry it: a plugin and the server.
 cmake_minimum_required(VERSION 3.25)
 
-# What docs/extend/adding-a-family.md lets a plugin include; with them counts every header of the project that they include.
+# The headers that docs/extend/adding-a-family.md lets a plugin include; every header of the project that they include
+# counts with them.
 set(pending
     backends/cpu/kernel/family_kernel.h
     backends/cpu/machine/thread_pool.h
@@ -15,7 +16,7 @@ set(pending
 set(headers "")
 while(pending)
   list(POP_FRONT pending header)
-  # What the build makes, HEADER among it, is no file of the sources.
+  # Files that the build makes, HEADER among them, are none of the sources.
   if(header IN_LIST headers OR NOT EXISTS ${SOURCE}/${header})
     continue()
   endif()

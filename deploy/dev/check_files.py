@@ -65,7 +65,7 @@ def constants_of(text):
 
 
 def headers_behind(paths, includes):
-    """Of the tree, whatever the files include, and what that includes."""
+    """The headers of the tree that the files include, directly or through others."""
     seen, waiting = set(), list(paths)
     while waiting:
         for header in includes.get(waiting.pop(), []):

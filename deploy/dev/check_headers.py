@@ -7,7 +7,7 @@ import sys
 
 from project_files import ROOT, Findings, code_files
 
-# What the release preset's targets are compiled with, as far as a header can tell the difference.
+# The options of the release preset's targets, as far as a header can tell the difference.
 COMPILER = ["g++", "-std=c++20", "-fsyntax-only", "-I.", "-Iclients/cpp/include", "-Ibuild/release", "-isystem", "build/release/proto"]
 
 

@@ -107,7 +107,7 @@ def libraries_forbidden_in(path):
 
 
 def refuse_project_include(path, included):
-    """Why `path` may not include the project's header `included`, or None."""
+    """The reason why `path` may not include the project's header `included`, or None."""
     here, there = path.split("/"), included.split("/")
     if there[0] == "tests" and here[0] != "tests":
         return "product code includes nothing of tests/. Move what both need below engine/ or server/"

@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 GTEST_CASE = re.compile(r"^(TEST|TEST_F|TEST_P|TYPED_TEST)\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
-# How GoogleTest names what a macro declares: instances have the name of the instantiation before, of the parameter behind.
+# The names of GoogleTest's macros: instances have the name of the instantiation before, of the parameter behind.
 SUITE_FILTER = {"TEST": "{}.", "TEST_F": "{}.", "TEST_P": "*/{}.", "TYPED_TEST": "{}/*."}
 CASE_FILTER = {"TEST": "{}", "TEST_F": "{}", "TEST_P": "{}/*", "TYPED_TEST": "{}"}
 
@@ -28,7 +28,7 @@ def ctest_names(build, arguments):
 
 
 def listed_files(build):
-    """By ctest name, the kind of its cases and the files that declare them."""
+    """The kind of cases and the files that declare them, by ctest name."""
     with open(os.path.join(build, "tests.txt"), encoding="utf-8") as file:
         lines = [line.split() for line in file]
     return {name: (kind, files) for name, kind, *files in lines}

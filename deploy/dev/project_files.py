@@ -1,4 +1,4 @@
-"""Which files belong to the project, and how a finding is printed. Used by the check_*.py scripts."""
+"""The files of the project, and the form of a finding. Used by the check_*.py scripts."""
 import os
 import subprocess
 

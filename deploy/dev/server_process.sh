@@ -34,7 +34,7 @@ start_server() {
     stop_server || true
     return 1
   fi
-  # Whatever it still prints must have a reader.
+  # Its further output must have a reader.
   cat <&"$fd" >>"$log" &
   exec {fd}<&-
 }

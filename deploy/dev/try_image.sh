@@ -56,7 +56,7 @@ image_setting() {
     /usr/bin/python3 -c 'import json, sys; print("\n".join(json.load(sys.stdin)["OCIv1"]["config"].get(sys.argv[1]) or []))' "$1"
 }
 
-# What the stage "build" leaves of a build that is there: FOLDER.
+# Copies the parts of an existing build that the stage "build" leaves: FOLDER.
 copy_build() {
   mkdir -p "$1/src/build/release/bin"
   for binary in tensord tensordctl; do

@@ -30,7 +30,7 @@ def limit(name):
     return "min(" + metric("tensord_limit", f'limit="{name}"') + " > 0)"
 
 
-# As the rule instance:tensord_unaccounted_memory:bytes, which not everybody has.
+# The expression of the rule instance:tensord_unaccounted_memory:bytes, which not everybody has.
 UNACCOUNTED = " - ".join((total("instance", metric("process_resident_memory_bytes")),
                           total("instance", metric("tensord_memory_bytes")),
                           total("instance", metric("tensord_program_cache_bytes", 'tier="memory"')),
