@@ -35,7 +35,7 @@ TEST(SettingCommentsTest, DefaultsAreExplainedAndReadBack) {
   EXPECT_THAT(printed, HasSubstr("\nlisten: []\n"));
   EXPECT_THAT(printed, HasSubstr("  in_flight_bytes: 2147483648  # SIGHUP changes it\n"));
   EXPECT_THAT(printed, HasSubstr("  uids: []  # SIGHUP changes it\n"));
-  EXPECT_THAT(printed, HasSubstr("# What a request may be at most."));
+  EXPECT_THAT(printed, HasSubstr("# Bounds of a request."));
 }
 
 }  // namespace
