@@ -42,7 +42,7 @@ struct SchedulingAttributes {
 // nothing.
 void ShortenSlices(int niceness) {
   if (sched_getscheduler(0) != SCHED_OTHER) return;
-  constexpr uint64_t kShortestNs = 100'000;
+  constexpr uint64_t kShortestNs = 100'000;  // what Linux takes at least
   const SchedulingAttributes attributes = {.nice = niceness, .slice_ns = kShortestNs};
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }

@@ -16,6 +16,8 @@ namespace {
 // Rows, columns and a batch for each of the two operands' axes, and one cut a role.
 constexpr size_t kMaxLoops = 2 * StridedCopy::kMaxAxes + kNumDotRoles;
 
+// Results for each term of a small operand that is read in pieces: it is read from the nearest cache then, and to
+// write the result in its order is worth more (docs/why/0014; `abcdef-dega-gfbc`).
 constexpr double kResultsToScattered = 8;
 constexpr int64_t kMostLinesBytes = int64_t{64} << 10;  // stay in any second cache beside the panels
 

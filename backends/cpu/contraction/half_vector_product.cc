@@ -10,18 +10,18 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kLeastMatrixElements = 256;  // of a matrix
-constexpr int64_t kMostVectors = 4;
+constexpr int64_t kMostVectors = 4;        // more vectors are a matrix, whose tiles read this one as often as it pays
 constexpr int64_t kLeastVectorReads = 32;  // of each of several vectors
 constexpr int64_t kMostOutputs = 2048;     // of a block, over all vectors: its sums stay in the nearest cache
 constexpr int64_t kLeastOutputs = 64;      // of one that reads rows
 constexpr int64_t kMostPartTerms = 4096;   // of a part, over all vectors
-constexpr int64_t kLeastTerms = 64;
+constexpr int64_t kLeastTerms = 64;        // of a part: parts are added up afterwards, which must stay little
 // So much of the matrix stays in the nearest cache while the vectors go by.
 constexpr int64_t kColumnsTogether = 16;
 constexpr int64_t kRowsTogether = 8;
 constexpr int64_t kTasks = 16;  // to keep threads busy, where there is as much to do
 constexpr int64_t kTaskElements = int64_t{64} << 10;
-constexpr int64_t kNarrowed = 256;
+constexpr int64_t kNarrowed = 256;  // elements on the stack, so many that calls no longer count
 
 // The one axis that all of a role are; none if they are not one.
 struct OneAxis {

@@ -7,10 +7,12 @@ namespace {
 
 constexpr double kMostWork = 1 << 24;  // multiplications
 
+// Vectors lie across the batch: shorter ones leave lanes idle. With more terms, or larger matrices, packed tiles are as
+// fast as what is copied here, an element of each matrix at a time (tensor networks of hyperedges, docs/why/0022).
 constexpr int64_t kLeastBatch = 16;
 constexpr int64_t kMostTerms = 16;
 constexpr int64_t kMostSide = 128;
-constexpr int64_t kStepMultiple = 8;
+constexpr int64_t kStepMultiple = 8;  // F64 lanes of AVX-512, so that a matrix begins at a whole vector
 
 int64_t StepOf(int64_t batch) { return (batch + kStepMultiple - 1) / kStepMultiple * kStepMultiple; }
 

@@ -18,6 +18,7 @@ namespace tensord::cpu {
 // thread.
 class LaneProduct {
  public:
+  // Both operands, copied into the order of lanes: they leave half of a session's workspace to what goes by.
   static constexpr int64_t kMostPanelBytes = int64_t{4} << 20;
 
   // Tells whether the space is such a contraction, and the machine has the loops.

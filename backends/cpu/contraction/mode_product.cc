@@ -7,11 +7,14 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastModeRunBytes = 16;
+constexpr int64_t kLeastModeRunBytes = 16;              // half of the shortest vector: shorter runs are mostly mask
 constexpr int64_t kLeastElements = 1024;                // of the tensor: the matrix is packed in each run
 constexpr int64_t kModeTaskBytes = int64_t{256} << 10;  // of the tensor
 constexpr int64_t kPieceBytes = int64_t{16} << 10;      // of a run
 constexpr int64_t kNearPieceBytes = int64_t{24} << 10;  // of all terms of a run, where each is read again and again
+// The processor asks for memory by itself in runs that end before it sees where they go on, and in one long one; of
+// what lies between the next run is asked for, and within a run of more than a page, so far ahead of 2 to 16 at once.
+// Gates on 20 qubits take 1.07 times as long with half of that, 1.03 with twice.
 constexpr int64_t kShortModeRunBytes = 256;
 constexpr int64_t kLongRunBytes = 4096;
 constexpr int64_t kAheadBytes = 2048;

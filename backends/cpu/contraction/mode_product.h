@@ -30,6 +30,7 @@ class ModeProduct {
   void Run(const char* lhs, const char* rhs, char* result, ThreadPool& pool) const;
 
  private:
+  // A gate on four qubits is as large; the matrix is on the stack, 4 KiB of C128, and its offsets in arrays.
   static constexpr int64_t kMostRows = 16;
   static constexpr int64_t kMostTerms = 16;
 

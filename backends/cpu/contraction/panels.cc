@@ -7,8 +7,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kConvertBlock = int64_t{1} << 15;
-constexpr int64_t kMinRun = 16;  // shorter ones are copied first, then converted together
+constexpr int64_t kConvertBlock = int64_t{1} << 15;  // elements of a task, as of elementwise copies
+constexpr int64_t kMinRun = 16;                      // shorter ones are copied first, then converted together
 
 template <typename From, typename To>
 void ConvertEach(const void* src, void* dst, int64_t count) {

@@ -11,7 +11,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kPanelsTogether = 8;
+constexpr int64_t kPanelsTogether = 8;  // that are packed line by line: memory goes by in runs of a KiB
 constexpr int64_t kWidenedTogether = int64_t{16} << 10;  // elements of a small matrix
 constexpr int64_t kScatteredBytes = int64_t{16} << 10;   // of tiles that are copied together
 // Multiplications of a block between two looks whether the run is still wanted: some milliseconds.

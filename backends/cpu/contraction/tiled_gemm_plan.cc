@@ -17,25 +17,35 @@ namespace {
 constexpr int64_t kTermBlockBytes = 3 << 10;
 constexpr int64_t kLongTermBlockBytes = 4 << 10;
 constexpr int64_t kWholeTermBlockBytes = 8 << 10;
+
+// The workspace of packed operands, a part of what the tensors take: more saves packing the other operand again, and
+// counts in what a run needs. Of 16-bit floats panels are wider than the tensors, and packed once where they fit.
 constexpr int64_t kMinPackedBytes = int64_t{2} << 20;
 constexpr int64_t kMaxPackedBytes = int64_t{4} << 20;
-constexpr int64_t kMaxPackedHalfBytes = int64_t{6} << 20;
 constexpr int64_t kTensorsToPacked = 12;
+// The same for 16-bit floats.
+constexpr int64_t kMaxPackedHalfBytes = int64_t{6} << 20;
 constexpr int64_t kTensorsToPackedHalves = 2;
+constexpr int64_t kMostHalfPanels = 4;             // packed at a time: with more, fewer threads have some
+constexpr int64_t kRoundedColumns = 128;           // from which on whole sums save more than short panels cost
+constexpr double kLeastPairedWork = 48 * 48 * 48;  // less is not worth packing both operands
+
 constexpr int64_t kPartBytes = int64_t{256} << 10;  // of what a thread goes through again and again
-constexpr double kTileTaskWork = 1 << 22;           // multiplications
+// Multiplications of a task: 2 to 75 µs of a thread in F64, so that to take one costs little and threads end together.
+constexpr double kTileTaskWork = 1 << 22;
 constexpr double kLeastTaskWork = 1 << 17;
 constexpr double kProductWork = 1 << 23;  // one thread's share of a batch
-constexpr int64_t kTileParts = 16;
-constexpr int64_t kLeastParts = 5;
-constexpr int64_t kWindowPanels = 16;  // of rows that are read where they lie: few, so that threads end together
-constexpr int64_t kMostHalfPanels = 4;
-constexpr int64_t kRoundedColumns = 128;
-constexpr double kLeastPairedWork = 48 * 48 * 48;  // less is not worth packing both operands
-constexpr int64_t kReads = 8;                      // of an operand as it lies
+constexpr int64_t kTileParts = 16;        // tasks of a product, if they are not smaller than that
+constexpr int64_t kLeastParts = 5;        // of its rows or columns, that a thread takes them alone: else shares differ
+constexpr int64_t kWindowPanels = 16;     // of rows that are read where they lie: few, so that threads end together
+
+// How often an operand has to be read before packing it is worth its while, of those that tiles could read as they lie,
+// and of those that are scattered, which other loops multiply (docs/why/0014).
+constexpr int64_t kReads = 8;
 constexpr int64_t kLeastReads = 8;
-constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
-constexpr int64_t kTransposedRun = 8;
+constexpr int64_t kLargeResultBytes = int64_t{4} << 20;  // with few terms it goes past the caches, by other loops
+constexpr int64_t kTransposedRun = 8;                    // terms side by side: a square that registers transpose
+// Tiles write a result in pieces if it has so many terms, or runs of a line: the pieces cost little beside them.
 constexpr int64_t kScatteredTerms = 16;
 constexpr int64_t kScatteredRunBytes = 64;
 

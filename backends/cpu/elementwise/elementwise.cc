@@ -125,7 +125,7 @@ constexpr ElementwiseFunction ScalarEntry() {
 
 // ---- 16-bit floats: blocks through F32 ----
 
-constexpr int64_t kHalfBlock = 1024;
+constexpr int64_t kHalfBlock = 1024;  // elements: two arrays of 4 KiB stay in the nearest cache
 
 template <auto kFind, int kArity, HalfElement T, typename Result>
 void HalfBlocks(const void* a, [[maybe_unused]] const void* b, void* out, int64_t n) {

@@ -17,8 +17,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kCopyElementsPerTask = 32 * 1024;
-constexpr int64_t kStreamBlockBytes = 1024;  // so short that stores drain while the next block is read
+constexpr int64_t kCopyElementsPerTask = 32 * 1024;  // as of cheap ops (ElementsPerTask)
+constexpr int64_t kStreamBlockBytes = 1024;          // so short that stores drain while the next block is read
 
 const void* At(const void* base, int64_t offset_bytes) { return static_cast<const char*>(base) + offset_bytes; }
 void* At(void* base, int64_t offset_bytes) { return static_cast<char*>(base) + offset_bytes; }

@@ -110,7 +110,7 @@ HWY_AFTER_NAMESPACE();
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kBlockBytes = 4096;
+constexpr int64_t kBlockBytes = 4096;  // of three blocks on the stack, which stay in the nearest cache
 
 template <typename T>
 void SplatAs(const void* element, void* out, int64_t n) {

@@ -13,7 +13,7 @@ namespace {
 // The least factor of a length: as many columns and rows as the widest vectors have lanes.
 template <typename T>
 constexpr int64_t kMinFactor = 64 / sizeof(T);
-constexpr int64_t kMaxFactor = int64_t{1} << 14;
+constexpr int64_t kMaxFactor = int64_t{1} << 14;  // a line of C128 fills half of a common second cache
 // Larger prime factors the library transforms by convolutions of its own, in each of the columns.
 constexpr int64_t kMaxPrime = 100;
 // Elements of simple loops that are worth a task.

@@ -26,7 +26,7 @@ class FftTasks {
   static int64_t Slots() { return TaskSlots(kMostParts); }
 
  private:
-  static constexpr int64_t kMostParts = 16;
+  static constexpr int64_t kMostParts = 16;     // of a step: a part has scratch where it is at work
   static constexpr int64_t kPiecesOfPart = 32;  // between which it is asked whether the run is still wanted
 
   ThreadPool* const pool_;

@@ -20,6 +20,7 @@ const FftLanes& BestFftLanes();
 // least recently used go first, and live on in the kernels that use them. Thread-safe.
 class FftTransforms {
  public:
+  // The default of cpu.fft_table_bytes: four tables for a million numbers in C128.
   static constexpr int64_t kDefaultLimitBytes = int64_t{64} << 20;
 
   explicit FftTransforms(int64_t limit_bytes = kDefaultLimitBytes) : limit_bytes_(limit_bytes) {}

@@ -13,7 +13,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr size_t kMaxRunNodes = 1000;  // of a run
+// A run takes a few milliseconds to compile, and has far more than registers hold anyway.
+constexpr size_t kMaxRunNodes = 1000;
 constexpr size_t kMaxArrays = 48;
 
 bool SaysOnlyWhere(const FusedStep& step) {

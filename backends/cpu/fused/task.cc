@@ -15,7 +15,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kFusedRunsAhead = 6;
+constexpr int64_t kFusedRunsAhead = 6;  // that memory is asked for: short runs take less time than it takes to answer
 // Of rows that are gone through between two looks whether the run is still wanted: about a millisecond.
 constexpr int64_t kMostPointsOfRows = int64_t{1} << 20;
 
@@ -406,7 +406,7 @@ bool FusedTask::MayStream(const FusedRun& run) const {
 }
 
 void FusedTask::FetchAhead(int64_t lines) {
-  constexpr int64_t kLine = 64;
+  constexpr int64_t kLine = 64;  // of the cache
   while (lines > 0 && first_ahead_ < num_ahead_) {
     Ahead& ahead = ahead_[first_ahead_];
     for (; lines > 0 && ahead.next < ahead.end; --lines, ahead.next += kLine) __builtin_prefetch(ahead.next);

@@ -110,7 +110,7 @@ class FusedTask {
     const char* next = nullptr;
     const char* end = nullptr;
   };
-  static constexpr int kMaxAhead = 16;
+  static constexpr int kMaxAhead = 16;  // operands: more than the processor can wait for at once
   Ahead ahead_[kMaxAhead];
   int num_ahead_ = 0;
   int first_ahead_ = 0;

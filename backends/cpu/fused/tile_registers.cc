@@ -55,7 +55,7 @@ class RegisterAllocation {
  private:
   using Places = absl::InlinedVector<PlaceId, 8>;
 
-  static constexpr int64_t kNone = -1;
+  static constexpr int64_t kNone = -1;  // no register, no step
 
   static bool Holds(const Places& places, PlaceId place) {
     return std::find(places.begin(), places.end(), place) != places.end();

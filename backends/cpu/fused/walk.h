@@ -18,7 +18,7 @@ class Walk {
     int64_t size = 1;
     int64_t stride = 0;
   };
-  static constexpr int kMaxAxes = 64;
+  static constexpr int kMaxAxes = 64;  // of a tensor, before any are merged
 
   // One point.
   Walk() = default;

@@ -133,7 +133,7 @@ void JitEmitter::EmitExp(DType dtype, const ExpNumbers<T>& numbers, const Xmm& o
 // ±1 with the sign of x, but x itself where it is NaN or a zero.
 void JitEmitter::EmitFloatSign(DType dtype, const Xmm& out, const Xmm& x) {
   const Xmm t0 = Scratch(0, BitsOf(x)), t1 = Scratch(1, BitsOf(x));
-  constexpr uint8_t kNotEqualOrdered = 12;
+  constexpr uint8_t kNotEqualOrdered = 12;  // of vcmpps
   TENSORD_BY_FLOAT(dtype, vand, t0, x, LaneConstant(dtype, 0x80000000, uint64_t{1} << 63));
   TENSORD_BY_FLOAT(dtype, vor, t0, t0, FloatConstant(dtype, 1));
   vxorps(t1, t1, t1);

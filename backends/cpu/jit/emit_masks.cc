@@ -186,7 +186,7 @@ void JitEmitter::EmitTruncate(DType from, DType to, const Xmm& out, const Xmm& x
   TENSORD_BY_FLOAT(from, vmova, t0, FloatConstant(from, is_long ? 0x1p63 : 0x1p31));
   if (!is_avx512()) {  // F32 to I32
     const Xmm t1 = Scratch(1, BitsOf(x)), t2 = Scratch(2, BitsOf(x));
-    constexpr uint8_t kOrdered = 7;
+    constexpr uint8_t kOrdered = 7;  // of vcmpps
     vcmpps(t0, x, t0, kPredicateGe);
     vcmpps(t1, x, x, kOrdered);
     vcvttps2dq(t2, x);

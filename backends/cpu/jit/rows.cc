@@ -62,7 +62,9 @@ using Xbyak::Label;
 using Xbyak::Reg64;
 
 constexpr int64_t kShortRunBytes = 1024;  // as reduce_runs-inl.h has them
+// The row of the loops in reduce/, whose order of terms this is, is four vectors of AVX-512.
 constexpr int kMaxTurns = 4;
+// Two guarded folds, or four others; of 32 registers the rest is for the values that are folded.
 constexpr int kFoldRegisters = 16;
 
 // Writes a loop over rows, in which the stages follow one another. Whatever needs masks of elements is written for

@@ -14,6 +14,7 @@ namespace tensord::cpu {
 
 class ThreadPool;
 
+// More than the panels of any kernel take (6 MiB of 16-bit floats): a session's memory must not grow with its graph.
 inline constexpr int64_t kMaxWorkspaceBytes = int64_t{8} << 20;
 
 // The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element,

@@ -9,10 +9,11 @@
 namespace tensord::cpu {
 namespace {
 
+// A block is what one call copies: long enough for the processor's prefetchers, and a part of a task.
 constexpr int64_t kCopyBlockBytes = int64_t{64} << 10;
 constexpr int64_t kCopyTaskBytes = int64_t{256} << 10;
 constexpr int64_t kMaxCopyTasks = 1024;
-constexpr int64_t kMinStreamRunBytes = 256;
+constexpr int64_t kMinStreamRunBytes = 256;  // shorter rows fill lines of the cache in pieces
 
 bool IsWholeLines(int64_t bytes) { return bytes % 64 == 0; }
 

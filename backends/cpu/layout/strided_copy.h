@@ -29,7 +29,7 @@ using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
 // cannot fail. At most kMaxAxes axes.
 class StridedCopy {
  public:
-  static constexpr int kMaxAxes = 64;
+  static constexpr int kMaxAxes = 64;  // of a tensor
 
   // Copies nothing.
   StridedCopy() = default;

@@ -17,7 +17,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kTriangleTaskBytes = int64_t{256} << 10;
+constexpr int64_t kTriangleTaskBytes = int64_t{256} << 10;  // as of copies (strided_copy.cc)
 // Matrices and rows of at most so many bytes are done with a mask instead of row by row.
 constexpr int64_t kMaxMaskedBytes = int64_t{16} << 10;
 constexpr int64_t kMaxMaskedRowBytes = 128;
@@ -97,7 +97,7 @@ class RangeWriter {
   }
 
  private:
-  static constexpr int64_t kMinStreamBytes = 4096;
+  static constexpr int64_t kMinStreamBytes = 4096;  // a page: shorter runs are left to the cache
 
   const char* const from_;
   char* const into_;

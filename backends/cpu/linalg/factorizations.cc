@@ -114,7 +114,7 @@ class LuRoutine {
   }
 
  private:
-  static constexpr int64_t kTaskEntries = 1 << 14;
+  static constexpr int64_t kTaskEntries = 1 << 14;  // of a copy: 128 KiB of F64, some 10 µs
 
   // Both factors lie in one of them.
   void TakeApartColumn(int64_t j, T* l, T* u) const {

@@ -5,7 +5,7 @@
 
 namespace tensord::cpu {
 
-inline constexpr int64_t kLineBytes = 64;
+inline constexpr int64_t kLineBytes = 64;  // of every processor that there are kernels for
 // The bytes to prefetch at once at the begin of a fresh range: the processor itself follows from there.
 inline constexpr int64_t kPrefetchedBytes = 512;
 

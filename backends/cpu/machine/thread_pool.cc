@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Fields of words that are counted in.
 constexpr uint32_t kOpen = uint32_t{1} << 31;
 constexpr uint64_t kOneJob = uint64_t{1} << 32;
 constexpr uint64_t kCallers = kOneJob - 1;

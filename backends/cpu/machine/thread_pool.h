@@ -41,7 +41,7 @@ enum class TaskCost {
 // its waker: schedulers that save energy put both onto one, where the woken worker waits until its waker is through.
 class ThreadPool {
  public:
-  static constexpr size_t kMaxJobs = 8;
+  static constexpr size_t kMaxJobs = 8;  // at once: workers look at each, and more callers work alone
 
   // The span of several jobs that one thread asks for one after the other. From the first job on the thread counts as
   // at work between them as well, so that no worker takes its processor for those moments. A series belongs to the

@@ -23,12 +23,13 @@ HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
 
 namespace {
 
+// The tiles of tiles.cc with AVX-512: sums, a column of a and one element of b fill the registers.
 constexpr int kTileVectors = 3;
 constexpr int kTileColumns = 8;
 constexpr int64_t kFloatLanes = 16;  // of a vector
 constexpr int64_t kTileRows = kTileVectors * kFloatLanes;
-constexpr int64_t kPartPairs = 6144;
-constexpr int kExponentVectors = 4;
+constexpr int64_t kPartPairs = 6144;  // 24 KiB on the stack: in the nearest cache
+constexpr int kExponentVectors = 4;   // minima at once, so that one need not wait for the one before
 // Biased exponents of two factors that together are at least this multiply to multiples of 2^-126, and so do the sums.
 constexpr int kLeastExponents = 142;
 

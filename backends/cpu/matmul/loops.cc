@@ -19,6 +19,7 @@ namespace tensord::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
+// The compiler is asked for vectors of this size.
 constexpr int kVectorBytes = HWY_ARCH_X86 && HWY_LANES(uint8_t) > 16 ? HWY_LANES(uint8_t) : 16;
 
 // std::complex has operators that check for infinities; the contract's product is the plain one.

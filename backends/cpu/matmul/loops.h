@@ -50,6 +50,7 @@ struct GemmLoops {
   MatrixProductFunction general = nullptr;
 };
 
+// Loops make such products a column at a time, its sums in registers: more rows or terms are worth packing.
 inline constexpr int64_t kMaxTinyRows = 8;
 inline constexpr int64_t kMaxTinyTerms = 16;
 

@@ -73,7 +73,7 @@ HWY_INLINE void CopyLines(const T* HWY_RESTRICT from, int64_t count, T* HWY_REST
   hn::BlendedStore(hn::MaskedLoad(mask, d, from + i), mask, d, to + i);
 }
 
-inline constexpr int64_t kTermsAhead = 4;
+inline constexpr int64_t kTermsAhead = 4;  // that memory is asked for: runs of several panels, so few are enough
 
 // Terms lie side by side: squares are transposed, and what is left at the edges copied one by one.
 template <typename T>

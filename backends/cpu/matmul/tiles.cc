@@ -43,9 +43,11 @@ constexpr int64_t kWindowLanes = HWY_TARGET == HWY_AVX3 ? kLanes<T> : 0;
 // Lines of columns and rows that lie a multiple of some KiB apart crowd each other out of the nearest cache, and few
 // columns in a tile make each row be read often: a factor of two for a matrix of 512 KiB with AVX2.
 constexpr bool kReadsColumns = HWY_TARGET == HWY_AVX3;
+// An operand of at most this size is read as it lies, however often.
 constexpr int64_t kUnpackedBytes = int64_t{HWY_TARGET == HWY_AVX3 ? 512 : 64} << 10;
 
-constexpr int64_t kTermsTogether = 4;
+constexpr int64_t kTermsTogether =
+    4;  // between two requests for the next panel, a line of the cache for each eight numbers
 
 // Fetches the lines of the cache that hold terms [term, term + kTermsTogether) of a panel of b. If the columns of b lie
 // apart, fetches as many of the lines that hold the terms around them.

@@ -44,7 +44,7 @@ struct TiledBlock {
   bool accumulates = false;
 };
 
-inline constexpr int64_t kMaxPanelWidth = 64;
+inline constexpr int64_t kMaxPanelWidth = 64;  // lines: three vectors of 16 numbers, rounded up
 
 // The distance at which memory is asked for ahead of the packed term, if terms lie too far apart for the processor to
 // see.

@@ -16,7 +16,7 @@ namespace tensord::cpu {
 // Borrows the loops and the storage, which is `levels` * `level_bytes` and need not be set before.
 class Cascade {
  public:
-  static constexpr int kMaxLevels = 8;
+  static constexpr int kMaxLevels = 8;   // 16^8 rows: more than memory holds
   static constexpr int64_t kRadix = 16;  // additions to one level before it goes into the next
 
   // `accumulators` of `accumulator_bytes` in all, at most level_bytes. With one level the additions follow one another.

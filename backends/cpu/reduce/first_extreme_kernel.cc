@@ -14,12 +14,12 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kBlockBytes = int64_t{8} << 10;  // looked into twice
-constexpr int64_t kTaskBytes = int64_t{128} << 10;
-constexpr int64_t kMaxTasks = 1024;
-constexpr int64_t kFewRows = 16;  // of which parts are tasks
-constexpr int64_t kMaxParts = 32;
-constexpr int64_t kLeastRowBytes = 1024;  // shorter ones are faster side by side
+constexpr int64_t kBlockBytes = int64_t{8} << 10;   // looked into twice
+constexpr int64_t kTaskBytes = int64_t{128} << 10;  // as of sums (reduce.cc)
+constexpr int64_t kMaxTasks = 1024;                 // likewise
+constexpr int64_t kFewRows = 16;                    // of which parts are tasks
+constexpr int64_t kMaxParts = 32;                   // likewise
+constexpr int64_t kLeastRowBytes = 1024;            // shorter ones are faster side by side
 
 // The question that a program of this kind asks.
 struct Question {

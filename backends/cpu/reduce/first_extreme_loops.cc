@@ -50,7 +50,7 @@ bool Extreme(const void* x_bytes, int64_t n, void* value) {
   bool nan = best != best;
   int64_t i = 0;
   if (n >= lanes) {
-    constexpr int kChains = 4;
+    constexpr int kChains = 4;  // maxima at once, so that one need not wait for the one before
     V chains[kChains];
     for (V& chain : chains) chain = hn::LoadU(d, x);
     auto unordered = IsNoNumber(d, chains[0]);

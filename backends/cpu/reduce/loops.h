@@ -9,6 +9,7 @@ namespace tensord::cpu {
 
 enum class ReduceOp { kSum, kProduct, kMax, kMin, kAnd, kOr };
 
+// Sums of so many terms have sixteen in sequence, then a tree: longer runs go through a cascade.
 inline constexpr int64_t kMaxRunBytes = int64_t{32} << 10;
 
 // The inner loops of one reduction over accumulators of one dtype, for the machine's best instruction set.

@@ -14,15 +14,19 @@ namespace {
 
 constexpr int64_t kAccumulatorRowBytes = 2048;  // of one level of the cascade, at most
 constexpr int64_t kUnitRows = 128;              // rows that the first level takes up, eight in one addition
+// Rows that are added up side by side: four vectors of AVX-512 hide how long additions take. Of sources from this size
+// on rows are longer, or the processor's prefetchers lose them.
 constexpr int64_t kReduceLaneBytes = 256;
 constexpr int64_t kLongSourceBytes = int64_t{64} << 10;
+// A short leading axis beside so many columns is transposed in tiles that stay in the nearest cache.
 constexpr int64_t kTileBytes = int64_t{16} << 10;
 constexpr int64_t kMinTileColumns = 16;
 constexpr int64_t kShortAxis = 256;
-constexpr int64_t kWidenElements = 4096;
+constexpr int64_t kWidenElements = 4096;  // 16 KiB of F32 on the stack
+// Tasks of some 5 µs of memory, so that threads end together.
 constexpr int64_t kReduceTaskBytes = int64_t{128} << 10;
 constexpr int64_t kMaxReduceTasks = 1024;
-constexpr int64_t kMaxSplits = 32;
+constexpr int64_t kMaxSplits = 32;  // of few results, whose parts are added up afterwards
 
 ReduceOp BoolOp(ReduceOp op) {
   switch (op) {

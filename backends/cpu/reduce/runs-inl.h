@@ -23,9 +23,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr int64_t kRowBytes = 256;        // of a run, taken as one
 inline constexpr int64_t kShortRunBytes = 1024;  // runs up to this are taken several at a time
-inline constexpr int64_t kRowsInSequence = 16;
-inline constexpr int64_t kPageBytes = 4096;
-inline constexpr int64_t kVirtualBytes = 64;  // of what one short run is folded into, on every instruction set
+inline constexpr int64_t kRowsInSequence = 16;   // as Cascade::kRadix: what one accumulator takes in a row
+inline constexpr int64_t kPageBytes = 4096;      // at whose end the processor's prefetchers stop
+inline constexpr int64_t kVirtualBytes = 64;     // of what one short run is folded into, on every instruction set
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 

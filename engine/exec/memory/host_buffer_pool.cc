@@ -13,7 +13,8 @@
 namespace tensord {
 namespace {
 
-constexpr int64_t kSmallest = 64;
+constexpr int64_t kSmallest = 64;  // a line of the cache
+// Smaller blocks the allocator has warm.
 constexpr int64_t kSmallestInHeap = int64_t{64} << 10;
 // Addresses of the heap; the allocator has the blocks that do not fit.
 constexpr int64_t kHeapBytes = int64_t{16} << 30;

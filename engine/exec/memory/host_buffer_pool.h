@@ -42,7 +42,7 @@ class HostBufferPool {
   MemoryStats stats() const;
 
  private:
-  static constexpr int kNumClasses = 256;
+  static constexpr int kNumClasses = 256;  // sizes of blocks, four to a power of two
 
   struct Trimmed {
     void* address = nullptr;

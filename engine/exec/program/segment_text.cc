@@ -7,7 +7,7 @@
 namespace tensord {
 namespace {
 
-constexpr size_t kMaxNamedOps = 32;
+constexpr size_t kMaxNamedOps = 32;  // in one name: a span's attribute stays a line or two
 
 template <typename Type>
 std::string Text(const ExecInstruction& instruction, absl::Span<const Type> slot_types) {

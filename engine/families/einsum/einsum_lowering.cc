@@ -23,7 +23,7 @@
 namespace tensord {
 namespace {
 
-constexpr int64_t kSizeOfSymbol = 64;
+constexpr int64_t kSizeOfSymbol = 64;  // where a path is chosen before sizes are known: neither 1 nor huge
 
 bool Contains(const std::vector<int>& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();

@@ -14,7 +14,7 @@ namespace tensord {
 // are cut short. Holds its tables for the next search. Borrows the network; confined to one thread.
 class OptimalSearch {
  public:
-  static constexpr int kMaxTensors = 16;
+  static constexpr int kMaxTensors = 16;  // 21 million steps at most, and 65,536 subsets in tables
 
   OptimalSearch(const ContractionNetwork& network, const PathObjective& objective)
       : network_(network), objective_(objective) {}

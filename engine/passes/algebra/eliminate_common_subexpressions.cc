@@ -151,7 +151,7 @@ class ComputedNodes {
   }
 
  private:
-  static constexpr int32_t kFewReaders = 8;
+  static constexpr int32_t kFewReaders = 8;  // that are compared one by one: with more, a hash costs less
 
   struct Place {
     ValueId first_reader;  // -1: none, as next_reader

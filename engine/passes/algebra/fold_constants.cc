@@ -11,7 +11,7 @@
 namespace tensord {
 namespace {
 
-constexpr int64_t kMaxResultBytes = 64 << 10;
+constexpr int64_t kMaxResultBytes = 64 << 10;  // larger ones cost memory for as long as the program lives
 // Steps of the reference evaluator, some ten nanoseconds each: of a node, and of a graph beyond one share a node.
 constexpr int64_t kMaxNodeSteps = int64_t{1} << 18;
 constexpr int64_t kGraphSteps = int64_t{1} << 20;

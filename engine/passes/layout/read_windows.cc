@@ -15,7 +15,7 @@
 namespace tensord {
 namespace {
 
-constexpr size_t kMaxIndices = 32;
+constexpr size_t kMaxIndices = 32;  // of a product: reshapes split axes, and each rule goes over all pairs
 // Rows that lie beside each other in a transposed result: the other operand is packed anew for each run of them.
 constexpr int64_t kLeastRun = 256;
 

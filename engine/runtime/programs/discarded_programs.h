@@ -20,7 +20,8 @@ namespace tensord {
 class DiscardedPrograms {
  public:
   static constexpr size_t kMostWaiting = 4096;
-  static constexpr int64_t kReturnedBytes = int64_t{64} << 20;
+  static constexpr int64_t kReturnedBytes = int64_t{64}
+                                            << 20;  // let go of, after which the allocator returns its pages
   static constexpr std::chrono::seconds kReturnEvery{10};
 
   // `give_back` is called when kReturnedBytes or more were let go of, and at most every so often, since allocations

@@ -25,8 +25,8 @@ struct DotAxes {
 enum DotSide : size_t { kLhs, kRhs, kDotResult };
 // Rows of the result are the free axes of lhs, columns those of rhs.
 enum DotRole : size_t { kRows, kColumns, kSummed, kBatch };
-inline constexpr size_t kNumDotSides = 3;
-inline constexpr size_t kNumDotRoles = 4;
+inline constexpr size_t kNumDotSides = 3;  // as many as enumerators
+inline constexpr size_t kNumDotRoles = 4;  // likewise
 
 // Returns the free role of an operand.
 constexpr DotRole FreeRole(DotSide side) { return side == kLhs ? kRows : kColumns; }

@@ -56,7 +56,7 @@ class PaddedLines {
             int64_t terms, PanelPlace place) const;
 
  private:
-  static constexpr size_t kMaxEdges = 4;
+  static constexpr size_t kMaxEdges = 4;  // padded axes of a tensor: of images and volumes, with one to spare
   using Places = std::array<int64_t, kMaxEdges>;
   // An axis of lines or terms.
   struct Digit {

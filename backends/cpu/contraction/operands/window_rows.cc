@@ -10,9 +10,9 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastTermRun = 8;  // of terms: what is done for each run has to be worth it
-constexpr int64_t kTableShare = 4;    // tables are at most so small a part of the tensor
-constexpr int64_t kMaxTableEntries = int64_t{1} << 18;
+constexpr int64_t kLeastTermRun = 8;                    // of terms: what is done for each run has to be worth it
+constexpr int64_t kTableShare = 4;                      // tables are at most so small a part of the tensor
+constexpr int64_t kMaxTableEntries = int64_t{1} << 18;  // of 2 bytes: 512 KiB
 constexpr int64_t kCacheWay = 4096;    // bytes: places so far apart are in each other's way in the nearest cache
 constexpr int64_t kMaxLinesInWay = 8;  // of a run that are in each other's way
 

@@ -14,10 +14,13 @@
 
 namespace tensord::cpu {
 
+// A leaf is one call of LAPACK, which costs as much as its rows cubed; merges cost their products. LAPACK's own is 25.
 inline constexpr int64_t kLeafRows = 32;
 inline constexpr int64_t kSharedMergeRows = 384;  // a merge of fewer is one task
 // Returns the columns of the inner vectors to make at a time, for a matrix of n rows: few beside the matrix.
 constexpr int64_t FactorColumns(int64_t n) { return std::clamp<int64_t>(n / 8, 64, 512); }
+// A task takes some tens of µs: a root goes over all terms some five times, a weight once, and a copied column is two
+// runs.
 inline constexpr int64_t kRootsOfTask = 16;
 inline constexpr int64_t kWeightsOfTask = 256;
 inline constexpr int64_t kCopiesOfTask = 32;

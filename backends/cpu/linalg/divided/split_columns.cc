@@ -10,8 +10,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kPieceRows = 512;
-constexpr int64_t kMostProductBytes = int64_t{8} << 20;
+constexpr int64_t kPieceRows = 512;  // of a product by BLAS: some milliseconds between two looks at the deadline
+constexpr int64_t kMostProductBytes = int64_t{8} << 20;  // as a session's workspace (kMaxWorkspaceBytes)
 
 template <typename R>
 MatrixProduct RowsOfProduct(int64_t rows, int64_t terms, const typename SplitColumns<R>::Product& product) {

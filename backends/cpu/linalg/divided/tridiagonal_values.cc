@@ -9,7 +9,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kSweepsOfRow = 30;
+constexpr int64_t kSweepsOfRow = 30;  // as LAPACK's sterf, after which a value is not coming
 
 // A block of rows from 0 on, each joined to the next, with the squares of the numbers beside the diagonal.
 template <typename R>

@@ -133,7 +133,7 @@ class SmallMatrixKernel final : public Kernel {
   std::string Describe() const override { return "matrices across the lanes of vectors"; }
 
  private:
-  static constexpr int64_t kMaxTasks = 64;
+  static constexpr int64_t kMaxTasks = 64;  // as of batches that LAPACK has: more would not end more evenly
   static constexpr int64_t kTaskWork = int64_t{1} << 15;  // of vector operations
   // The work between two looks whether the run is still wanted: some milliseconds.
   static constexpr int64_t kPieceWork = int64_t{1} << 21;

@@ -36,7 +36,7 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 template <typename T>
 struct RealLanes {
   using Real = T;
-  static constexpr int64_t kParts = 1;
+  static constexpr int64_t kParts = 1;         // reals of a number
   static constexpr int64_t kStep = kLanes<T>;  // elements from one entry to the next
   Reals<T> re;
 };
@@ -44,7 +44,7 @@ struct RealLanes {
 template <typename T>
 struct ComplexLanes {
   using Real = T;
-  static constexpr int64_t kParts = 2;
+  static constexpr int64_t kParts = 2;  // the real and the imaginary one
   static constexpr int64_t kStep = 2 * kLanes<T>;
   Reals<T> re, im;
 };

@@ -86,7 +86,7 @@ class MatrixKernel final : public Kernel {
   int64_t scratch_bytes() const override { return FailureBytes() + slots_ * slot_bytes_; }
 
  private:
-  static constexpr int64_t kMaxTasks = 64;
+  static constexpr int64_t kMaxTasks = 64;  // each says which of its matrices failed, in scratch
 
   struct Failure {
     int64_t matrix;

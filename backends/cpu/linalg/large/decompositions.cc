@@ -10,7 +10,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastBlockedSize = 128;
+constexpr int64_t kLeastBlockedSize = 128;  // below it LAPACK's calls cost as little
 
 template <typename T>
 T* ScratchPlace(char* scratch, int64_t place) {

@@ -19,7 +19,7 @@ constexpr int64_t kEigProductColumns = 256;  // that are multiplied together
 // Vectors that are solved for together: some tenths of a second at most.
 template <typename T>
 int64_t SolvedTogether(int64_t n) {
-  constexpr int64_t kSolveWork = int64_t{1} << 28;
+  constexpr int64_t kSolveWork = int64_t{1} << 28;  // rows times columns times vectors: at 2,000 rows 64 vectors, .35 s
   return std::clamp<int64_t>(kSolveWork / (lapack::kIsComplex<T> ? 4 : 1) / (n * n), 8, kEigChunk);
 }
 

@@ -9,8 +9,9 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kHessenbergPanelColumns = 32;
-constexpr int64_t kHessenbergChunk = 128;
+constexpr int64_t kHessenbergPanelColumns = 32;  // as LAPACK's gehrd has
+constexpr int64_t kHessenbergChunk =
+    128;  // columns of an update, a task: deep enough for BLAS, and a few for each thread
 constexpr int64_t kHessenbergTail = 128;  // columns that LAPACK reduces one by one
 
 lapack_int Whole(int64_t x) { return static_cast<lapack_int>(x); }

@@ -40,7 +40,7 @@ struct LuPanels {
   // Exchanges the rows of L in each panel as the panels behind it say.
   template <typename T>
   void ExchangeBefore(const lapack_int* pivots, T* a, ThreadPool& pool) const {
-    constexpr int64_t kColumnsATask = 32;
+    constexpr int64_t kColumnsATask = 32;  // rows are exchanged in them: a few µs for each exchange
     pool.ParallelForBlocks(diagonal(), kColumnsATask, [&](int64_t begin, int64_t end) {
       Exchange(pivots, At(begin / most_columns * most_columns).end(), diagonal(), begin, end - begin, a);
     });

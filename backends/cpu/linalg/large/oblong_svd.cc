@@ -11,8 +11,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastLargeSize = 128;
-constexpr int64_t kAdjointColumns = 32;  // of a task
+constexpr int64_t kLeastLargeSize = 128;  // as kLeastBlockedSize: below it LAPACK has the square that is left
+constexpr int64_t kAdjointColumns = 32;   // of a task
 
 // The adjoint of a rows x columns matrix, in blocks that caches hold.
 template <typename T>

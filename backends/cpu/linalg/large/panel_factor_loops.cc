@@ -209,6 +209,7 @@ void SolveColumns(int64_t n, const T* l, const T* inverses, int64_t width, T* b)
 
 template <typename T>
 void SolveLower(int64_t n, const T* l, const T* inverses, int64_t width, T* b) {
+  // Four rows of so many vectors: 16 sums of AVX-512's 32 registers, 8 of AVX2's 16.
   constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<T>()));
   int64_t at = 0;

@@ -8,6 +8,8 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kLeastPanelledCholesky = 128;  // below it one call costs as little
+// Panels by LAPACK, the rest by BLAS, for which they are deep enough; tasks of the rest are so many rows or columns,
+// between which it is asked whether the run is still wanted.
 constexpr int64_t kCholeskyPanelColumns = 96;
 constexpr int64_t kCholeskySolvedRows = 128;
 constexpr int64_t kCholeskyChunkColumns = 192;

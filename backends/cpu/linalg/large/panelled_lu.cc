@@ -7,6 +7,8 @@
 namespace tensord::cpu {
 namespace {
 
+// Panels by LAPACK, which nothing stops, and chunks by BLAS as tasks; narrower ones where few are left, so that threads
+// end together.
 constexpr int64_t kLuPanelColumns = 64;
 constexpr int64_t kLuChunkColumns = 128;
 constexpr int64_t kLuNarrowChunk = 64;

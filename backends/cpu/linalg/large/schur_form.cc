@@ -25,7 +25,7 @@ int64_t ShiftsOf(int64_t n) {
 
 // Returns the number of shifts that one sweep takes; a sweep takes some tenths of a second at most.
 int64_t ShiftsOfSweep(int64_t n, bool is_complex) {
-  constexpr int64_t kSweepWork = int64_t{1} << 30;
+  constexpr int64_t kSweepWork = int64_t{1} << 30;  // rows times columns times shifts
   return std::max<int64_t>(8, kSweepWork / (is_complex ? 4 : 1) / (n * n)) / 2 * 2;
 }
 
