@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
 #include "server/lifecycle/tenant_bytes.h"
@@ -31,6 +32,13 @@ class AddedBytes {
     if (all_ != nullptr) all_->Remove(bytes_, tenant_);
   }
   int64_t bytes() const { return bytes_; }
+  // Counts further bytes in, up to `bytes`.
+  absl::Status Grow(int64_t bytes) {
+    if (bytes <= bytes_) return absl::OkStatus();
+    RETURN_IF_ERROR(all_->Add(bytes - bytes_, tenant_, bytes_));
+    bytes_ = bytes;
+    return absl::OkStatus();
+  }
 
  private:
   AddedBytes(TenantBytes* all, int64_t bytes, std::string tenant)

@@ -35,6 +35,7 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
   const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(CheckWanted(request));
   if (request.quarantine != nullptr) RETURN_IF_ERROR(request.quarantine->Check(request.program->fingerprint()));
+  if (request.admit != nullptr) RETURN_IF_ERROR(request.admit());
   if (request.started != nullptr) request.started->Mark(start);
   const CompiledProgram& program = *request.program;
   std::vector<ConcreteType> types;

@@ -57,8 +57,10 @@ struct RunRequest {
   DeviceEvents* events = nullptr;         // that count the run; may be null
   // The programs that do not run, not even if they waited for the device before; may be null.
   const Quarantine* quarantine = nullptr;
-  std::string tenant;                 // who shares the device with others
-  int32_t priority = 0;               // higher runs first; engine/runtime/devices/queued_run.h
+  std::string tenant;    // who shares the device with others
+  int32_t priority = 0;  // higher runs first; engine/runtime/devices/queued_run.h
+  // Asked on the run's thread right before it begins: a run that is refused there has not begun. May be null.
+  std::function<absl::Status()> admit;
   std::shared_ptr<RunStart> started;  // told when the run begins; may be null
   // The bytes of its memory that already count as the device's resident tensors: arguments, results that stay.
   int64_t resident_bytes = 0;

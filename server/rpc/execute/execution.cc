@@ -62,10 +62,10 @@ absl::Status CheckRequest(const v1::ExecuteRequest& request, const codec::GraphL
   return absl::OkStatus();
 }
 
-// Fails with LIMIT_EXCEEDED if the results could not be sent, as far as their sizes are known before the run, or if the
-// tenant's clients have not read their earlier results.
-absl::Status CheckSendable(const v1::ExecuteRequest& request, const CompiledProgram& program, const RunRequest& run,
-                           const TenantBytes& unread) {
+// Returns the bytes of the results to be sent whose sizes are known before the run. LIMIT_EXCEEDED where no response
+// takes them.
+absl::StatusOr<int64_t> KnownSentBytes(const v1::ExecuteRequest& request, const CompiledProgram& program,
+                                       const RunRequest& run) {
   std::vector<size_t> sent;
   for (size_t i = 0; i < program.program().outputs.size(); ++i) {
     const int index = static_cast<int>(i);
@@ -74,8 +74,7 @@ absl::Status CheckSendable(const v1::ExecuteRequest& request, const CompiledProg
     if (has_data) sent.push_back(i);
   }
   ASSIGN_OR_RETURN(const int64_t bytes, KnownResultBytes(program, sent, run.arguments));
-  if (bytes <= kMaxResponseBytes)
-    return bytes < kCountedAnswerBytes ? absl::OkStatus() : unread.Check(bytes, run.tenant);
+  if (bytes <= kMaxResponseBytes) return bytes;
   return RefuseLimit("response_bytes", kMaxResponseBytes, bytes, "bytes of the response");
 }
 
@@ -328,6 +327,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     submitted_ = true;
     if (IsTiny(run)) {
       ran_here_ = true;
+      if (const absl::Status held = HoldResults(&run); !held.ok()) return Respond(held);
       absl::StatusOr<RunOutcome> outcome = RunProgram(run, absl::ZeroDuration());
       run.arguments.clear();
       run.destinations.clear();
@@ -342,13 +342,22 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   // Hands the run to the program's device; the request is then the executor's.
   absl::Status Submit(RunRequest run) {
-    RETURN_IF_ERROR(CheckSendable(received_->message, *program_, run, *request_->parts().unread_results));
+    RETURN_IF_ERROR(HoldResults(&run));
     ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
     run.done = [self = shared_from_this()](absl::StatusOr<RunOutcome> outcome) {
       self->request_->Continue([&] { self->Respond(std::move(outcome)); });
     };
     request_->open().Queues(started_);
     return executor->Submit(std::move(run));
+  }
+
+  // Has the results counted before the run begins: one that is refused afterwards has lost what was donated to it.
+  absl::Status HoldResults(RunRequest* run) {
+    if (ran_here_ && claim_.num_uses() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const int64_t bytes, KnownSentBytes(received_->message, *program_, *run));
+    if (bytes < kCountedAnswerBytes) return absl::OkStatus();
+    run->admit = [this, bytes] { return HoldUnread(bytes); };
+    return ran_here_ ? absl::OkStatus() : request_->parts().unread_results->Check(bytes, run->tenant);
   }
 
   void Respond(absl::StatusOr<RunOutcome> outcome) {
@@ -373,7 +382,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
         outcome->results, received_->message.results(), *stats,
         shared_.Write(outcome->results, request_->parts().parallel_for, request_->parts().metrics), &response);
     if (!encoded.ok()) return Fail(encoded);
-    if (const absl::Status held = HoldUntilSent(static_cast<int64_t>(response.Length())); !held.ok()) return Fail(held);
+    if (const absl::Status held = HoldUnread(static_cast<int64_t>(response.Length())); !held.ok()) return Fail(held);
+    if (unread_.has_value()) request_->HoldUntilSent(*std::exchange(unread_, std::nullopt));
     KeepSegments(std::move(outcome->profile));
     // Nothing of the run may still read memory that the client is about to be told of: it may be donated next.
     outcome->results.clear();
@@ -390,11 +400,12 @@ class Execution : public std::enable_shared_from_this<Execution> {
     for (const Waiter& waiter : waiters) waiter();
   }
 
-  absl::Status HoldUntilSent(int64_t bytes) {
+  absl::Status HoldUnread(int64_t bytes) {
+    if (unread_.has_value()) return unread_->Grow(bytes);
     if (bytes < kCountedAnswerBytes) return absl::OkStatus();
     ASSIGN_OR_RETURN(AddedBytes unread,
                      AddedBytes::Add(request_->parts().unread_results, bytes, request_->caller().tenant));
-    request_->HoldUntilSent(std::move(unread));
+    unread_.emplace(std::move(unread));
     return absl::OkStatus();
   }
 
@@ -425,6 +436,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void End(const absl::Status& status, Waiters waiters) {
     use_ = SessionUse();
     copies_.added.clear();
+    unread_.reset();
     shared_ = SharedResults();
     request_->Fail(status);
     for (const Waiter& waiter : waiters) waiter();
@@ -439,6 +451,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   SharedResults shared_;
   KeptResults kept_;
   std::optional<AddedBytes> promised_bytes_;
+  std::optional<AddedBytes> unread_;  // the results, from the beginning of the run until the response has them
   CompiledProgramPtr program_;
   Renaming renaming_;  // of the program's names into the graph's
   const std::shared_ptr<RunStart> started_ = std::make_shared<RunStart>();

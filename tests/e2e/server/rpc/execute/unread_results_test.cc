@@ -86,5 +86,81 @@ TEST_F(UnreadResultsTest, OfAStreamCountAsTheirTenants) {
   ExpectThatTheyAreGone();
 }
 
+// What a run has written over is lost to who is refused afterwards.
+TEST(DonatedUnreadResultsTest, WhoIsRefusedKeepsWhatWasDonated) {
+  constexpr int kHandles = 8;  // of 2 MiB each, of which 8 MB has three
+  const PrivateFolder folder;
+  const std::string callers =
+      folder.Write("callers", absl::StrCat("team-a execute,read ", Fingerprint::Of("token-team-a").ToHex(),
+                                           "\nteam-b execute ", Fingerprint::Of("token-team-b").ToHex(), "\n"));
+  InProcessServer server({"listen=127.0.0.1:0", "identity.file=" + callers, "cpu.memory_bytes=40000000",
+                          "scheduling.tenant_unread_percent=20"});
+  const std::string address = server.daemon().grpc_addresses().at(1);
+  const auto stub = v1::Compute::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  const auto execute = [&](const v1::ExecuteRequest& request) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer token-team-a");
+    v1::ExecuteResponse response;
+    return stub->Execute(&context, request, &response);
+  };
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer token-team-a");
+  v1::Session session;
+  ASSERT_TRUE(stub->OpenSession(&context, v1::OpenSessionRequest(), &session).ok());
+  for (int i = 0; i < kHandles; ++i) {
+    v1::ExecuteRequest request;
+    *request.mutable_graph() = GraphOf(R"(
+      nodes { name: "y" iota { type { dtype: DTYPE_F32 shape { size: 524288 } } } }
+      outputs { name: "y" value: "y" })");
+    request.set_session(session.id());
+    v1::ResultOption* const result = request.add_results();
+    result->set_delivery(v1::ResultOption::DELIVERY_KEEP);
+    result->set_handle(absl::StrCat("t", i));
+    const grpc::Status kept = execute(request);
+    ASSERT_TRUE(kept.ok()) << kept.error_message();
+  }
+  v1::ExecuteRequest sine;
+  *sine.mutable_graph() = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 524288 } } }
+    nodes { name: "y" inputs: "x" unary: UNARY_OP_SIN }
+    outputs { name: "y" value: "y" })");
+  sine.set_session(session.id());
+  Http2Peer peer(address);
+  {
+    BlockedExecutor blocked(server);
+    for (int i = 0; i < kHandles; ++i) {
+      v1::ExecuteRequest request = sine;
+      request.add_arguments()->set_donated_handle(absl::StrCat("t", i));
+      EXPECT_TRUE(peer.Send(Http2Peer::Call(static_cast<uint32_t>(2 * i + 1), "/tensord.v1.Compute/Execute",
+                                            request.SerializeAsString(),
+                                            Http2Peer::Header("authorization", "Bearer token-team-a"))));
+    }
+    EXPECT_TRUE(WaitFor([&] { return server.executor().stats().queued == kHandles; }));
+  }
+  // All but those with an unread result have ended.
+  const auto held = [&] { return server.parts().unread_results->held() >> 21; };
+  EXPECT_TRUE(WaitFor([&] {
+    const DeviceExecutor::Stats stats = server.executor().stats();
+    return stats.queued + stats.running == 0 && held() > 0 && server.parts().gate->snapshot().calls == held();
+  }));
+  v1::ExecuteRequest first;
+  *first.mutable_graph() = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 524288 } } }
+    nodes { name: "y" inputs: "x" slice { start_indices: 0 limit_indices: 1 strides: 1 } }
+    outputs { name: "y" value: "y" })");
+  first.set_session(session.id());
+  int lost = 0;
+  for (int i = 0; i < kHandles; ++i) {
+    v1::ExecuteRequest request = first;
+    request.add_arguments()->set_handle(absl::StrCat("t", i));
+    const grpc::Status status = execute(request);
+    if (status.ok()) continue;
+    EXPECT_EQ(DetailOf(status).reason(), "HANDLE_UNKNOWN") << status.error_message();
+    ++lost;
+  }
+  EXPECT_EQ(lost, 3);
+  EXPECT_EQ(held(), lost);
+}
+
 }  // namespace
 }  // namespace tensord
