@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/fft/transforms.h"
+#include "backends/cpu/joins/ways.h"
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/machine/blas.h"
 #include "backends/cpu/machine/instruction_set.h"
@@ -361,6 +362,13 @@ absl::Status CheckInstructionSet(const ServerConfig& config) {
   return absl::InvalidArgumentError(absl::StrCat("setting cpu.isa: ", status.message()));
 }
 
+absl::Status CheckJoins(const ServerConfig& config) {
+  const auto& names = config.cpu().disabled_joins();
+  const absl::Status status = cpu::CheckJoinNames(std::vector<std::string>(names.begin(), names.end()));
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("setting cpu.disabled_joins: ", status.message()));
+}
+
 std::string BlasCoreWithin(const ServerConfig& config) {
   for (const CpuIsa isa : MachineCpuIsas()) {
     if (config.cpu().isa() == Name(isa)) return cpu::BlasCoreWithin(isa);
@@ -400,6 +408,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(given));
   const ServerConfig config = Decided(given, policy);
   RETURN_IF_ERROR(CheckInstructionSet(config));
+  RETURN_IF_ERROR(CheckJoins(config));
   RETURN_IF_ERROR(UseCpuIsa(config.cpu().isa()));
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, LoadFamilies(config));
@@ -420,13 +429,15 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   parts->fft_transforms = std::make_unique<cpu::FftTransforms>(config.cpu().fft_table_bytes());
   parts->cpu_memory =
       HostBufferPool::Create(MostCpuTensorBytes(), config.cpu().pool_bytes(), std::string(kTensorBytesLimit));
-  const CpuBackendOptions cpu = {.pool = parts->pool.get(),
-                                 .fft_transforms = parts->fft_transforms.get(),
-                                 .memory = parts->cpu_memory,
-                                 .jit = CpuUseNamed(config.cpu().jit()),
-                                 .epilogues = CpuUseNamed(config.cpu().epilogues()),
-                                 .chain_block_bytes = config.cpu().chain_block_bytes(),
-                                 .family_kernels = CpuKernelsOf(*parts->families)};
+  const CpuBackendOptions cpu = {
+      .pool = parts->pool.get(),
+      .fft_transforms = parts->fft_transforms.get(),
+      .memory = parts->cpu_memory,
+      .jit = CpuUseNamed(config.cpu().jit()),
+      .epilogues = CpuUseNamed(config.cpu().epilogues()),
+      .chain_block_bytes = config.cpu().chain_block_bytes(),
+      .disabled_joins = {config.cpu().disabled_joins().begin(), config.cpu().disabled_joins().end()},
+      .family_kernels = CpuKernelsOf(*parts->families)};
   AddDevice("cpu:0", MakeCpuBackend(cpu), CpuExecutorOf(config), parts.get());
 
   parts->compile_pool =

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -45,6 +46,7 @@ struct CpuBackendOptions {
   // Of what passes between segments that run together, in one block. 0: as much as the second-level cache, where it
   // would leave that cache; more: wherever segments can run together; negative: nowhere.
   int64_t chain_block_bytes = 0;
+  std::vector<std::string> disabled_joins;  // ways to run segments together that are left out: names of JoinWays
   // How often each thread of a run asks whether the run is still wanted; 0: at each opportunity, for tests.
   std::chrono::nanoseconds ask_every = std::chrono::milliseconds(1);
   // Of families that are not built in. The tables must outlive the backend.

@@ -4,7 +4,7 @@
 #include <array>
 #include <initializer_list>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/contraction/kernels.h"
@@ -13,6 +13,7 @@
 #include "backends/cpu/fft/kernels.h"
 #include "backends/cpu/fused/kernel.h"
 #include "backends/cpu/indexing/kernels.h"
+#include "backends/cpu/kernel/nothing_to_do.h"
 #include "backends/cpu/layout/kernels.h"
 #include "backends/cpu/linalg/kernels.h"
 #include "backends/cpu/reduce/kernels.h"
@@ -131,6 +132,34 @@ absl::Status AuditFamilyKernels(absl::Span<const FamilyKernel> kernels, absl::Sp
     }
   }
   return absl::OkStatus();
+}
+
+KernelFactory::KernelFactory(const JitOptions& jit, FftTransforms& fft,
+                             absl::Span<const absl::Span<const FamilyKernel>> families)
+    : jit_(jit), fft_(fft) {
+  for (absl::Span<const FamilyKernel> table : families) {
+    for (const FamilyKernel& kernel : table) families_.emplace(kernel.op, kernel.make);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> KernelFactory::Make(const BoundInstruction& instruction,
+                                                            absl::Span<const int32_t> num_readers) const {
+  // A kernel may have more to go through than it has to write. What has no elements is not refused, either.
+  const auto is_empty = [](const ConcreteType& type) { return type.num_elements() == 0; };
+  if (absl::c_all_of(instruction.results, is_empty)) return std::make_unique<NothingToDo>();
+  if (instruction.micro != nullptr) return MakeFusedKernel(instruction, jit_);
+  if (MakeKernel* const make = FactoryOf(*instruction.op); make != nullptr) return make(instruction);
+  if (MakeFamilyKernel* const make = FamilyOf(*instruction.op); make != nullptr) {
+    return make(instruction, {.fft = &fft_, .num_readers = num_readers});
+  }
+  return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu cannot run ", instruction.op->name));
+}
+
+MakeFamilyKernel* KernelFactory::FamilyOf(const OpDef& op) const {
+  if (op.op_class != OpClass::kExtension) return nullptr;
+  if (MakeFamilyKernel* const built_in = FamilyFactoryOf(op); built_in != nullptr) return built_in;
+  const auto it = families_.find(op.name);
+  return it == families_.end() ? nullptr : it->second;
 }
 
 }  // namespace tensord::cpu

@@ -1,8 +1,15 @@
 #ifndef TENSORD_BACKENDS_CPU_KERNEL_TABLE_H_
 #define TENSORD_BACKENDS_CPU_KERNEL_TABLE_H_
 
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "backends/cpu/jit/options.h"
 #include "backends/cpu/kernel/family_kernel.h"
 #include "backends/cpu/kernel/kernel.h"
 
@@ -18,6 +25,27 @@ MakeFamilyKernel* FamilyFactoryOf(const OpDef& op);
 // Checks that `kernels` fit `ops`. INVALID_ARGUMENT, with the fault, for a kernel of another op or of an expanded op,
 // one that cannot be made, two of one op, or none of an op that is not expanded.
 absl::Status AuditFamilyKernels(absl::Span<const FamilyKernel> kernels, absl::Span<const OpDef> ops);
+
+// Makes the kernels of a backend: of all that the tables have, and of families that are not built in. Thread-safe.
+class KernelFactory {
+ public:
+  // What kernels share is borrowed, and so are the tables.
+  KernelFactory(const JitOptions& jit, FftTransforms& fft, absl::Span<const absl::Span<const FamilyKernel>> families);
+
+  bool Has(const OpDef& op) const { return FactoryOf(op) != nullptr || FamilyOf(op) != nullptr; }
+  // UNSUPPORTED_ON_DEVICE, naming what is missing, where there is no kernel. The readers may be empty, where they are
+  // not known.
+  absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction,
+                                               absl::Span<const int32_t> num_readers) const;
+
+ private:
+  // nullptr where there is none.
+  MakeFamilyKernel* FamilyOf(const OpDef& op) const;
+
+  const JitOptions jit_;
+  FftTransforms& fft_;
+  absl::flat_hash_map<absl::string_view, MakeFamilyKernel*> families_;  // that are not built in
+};
 
 }  // namespace tensord::cpu
 

@@ -42,6 +42,7 @@ CPU_ROWS = (
     ("linalg/large",),
     ("linalg",),
     ("",),
+    ("tools",),
 )
 
 # Rooms of backends/cuda, likewise.

@@ -37,11 +37,10 @@ void SplitTime(Clock::time_point start, Clock::time_point end, const StepTimes& 
 // Runs blocks on one thread.
 class BlockedChain::Worker {
  public:
-  Worker(const BlockedChain& chain, absl::Span<void* const> slots, char* memory, ThreadPool& pool)
+  Worker(const BlockedChain& chain, const JoinRun& run, char* memory)
       : chain_(chain),
-        slots_(slots),
+        run_(run),
         memory_(memory),
-        pool_(pool),
         addresses_(chain.max_tensors_),
         offsets_(chain.max_tensors_),
         origin_(chain.max_axes_) {}
@@ -68,47 +67,47 @@ class BlockedChain::Worker {
     step.kernel->Run({.operands = {addresses_.data(), num_operands},
                       .results = {addresses_.data() + num_operands, num_results},
                       .scratch = memory_ + chain_.scratch_offset_,
-                      .pool = &pool_,
+                      .pool = &run_.pool,
                       .workspace = memory_ + chain_.workspace_offset_,
                       .origin = origin});
   }
 
   void* AddressOf(const ChainPlan::Place& place, int64_t offset) const {
     if (place.passes) return memory_ + place.offset;
-    return static_cast<char*>(slots_[static_cast<size_t>(place.slot)]) + offset;
+    return static_cast<char*>(run_.At(place.slot)) + offset;
   }
 
   const BlockedChain& chain_;
-  const absl::Span<void* const> slots_;
+  const JoinRun& run_;
   char* const memory_;
-  ThreadPool& pool_;
   absl::InlinedVector<void*, 16> addresses_;
   absl::InlinedVector<int64_t, 16> offsets_;
   absl::InlinedVector<int64_t, 8> origin_;
 };
 
-absl::StatusOr<BlockedChain> BlockedChain::Create(const ChainPlan& plan, absl::FunctionRef<MakeKernel> make,
-                                                  const JitOptions& jit, int threads) {
-  BlockedChain chain;
+absl::StatusOr<std::unique_ptr<const BlockedChain>> BlockedChain::Create(const ChainPlan& plan,
+                                                                         const JoinContext& context) {
+  std::unique_ptr<BlockedChain> chain(new BlockedChain);
   int64_t scratch = 0, workspace = 0;
   for (size_t s = 0; s < plan.segments.size(); ++s) {
     const ChainPlan::Segment& segment = plan.segments[s];
-    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, segment.blocks.MakeKernel(make, jit));
+    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, segment.blocks.MakeKernel(context, context.jit));
     scratch = std::max(scratch, kernel->scratch_bytes());
     workspace = std::max(workspace, kernel->workspace_bytes());
-    chain.max_tensors_ = std::max(chain.max_tensors_, segment.operands.size() + segment.results.size());
-    chain.max_axes_ = std::max(chain.max_axes_, segment.blocks.walk().num_axes());
-    chain.steps_.push_back({.kernel = std::move(kernel),
-                            .walk = segment.blocks.walk(),
-                            .operands = segment.operands,
-                            .results = segment.results});
+    chain->max_tensors_ = std::max(chain->max_tensors_, segment.operands.size() + segment.results.size());
+    chain->max_axes_ = std::max(chain->max_axes_, segment.blocks.walk().num_axes());
+    chain->steps_.push_back({.kernel = std::move(kernel),
+                             .walk = segment.blocks.walk(),
+                             .operands = segment.operands,
+                             .results = segment.results});
   }
-  chain.num_blocks_ = plan.num_blocks;
-  chain.passing_bytes_ = plan.passing_bytes;
-  chain.scratch_offset_ = RoundUp(plan.passing_bytes, 64);
-  chain.workspace_offset_ = chain.scratch_offset_ + RoundUp(scratch, 64);
-  chain.slot_bytes_ = chain.workspace_offset_ + RoundUp(workspace, 64);
-  chain.slots_ = std::clamp<int64_t>(threads, 1, plan.num_blocks);
+  chain->passing_ = plan.passing;
+  chain->num_blocks_ = plan.num_blocks;
+  chain->passing_bytes_ = plan.passing_bytes;
+  chain->scratch_offset_ = RoundUp(plan.passing_bytes, 64);
+  chain->workspace_offset_ = chain->scratch_offset_ + RoundUp(scratch, 64);
+  chain->slot_bytes_ = chain->workspace_offset_ + RoundUp(workspace, 64);
+  chain->slots_ = std::clamp<int64_t>(context.threads, 1, plan.num_blocks);
   return chain;
 }
 
@@ -119,20 +118,20 @@ std::string BlockedChain::Describe(size_t segment) const {
                       others == 1 ? " other segment, " : " other segments, ", passing_bytes_, " bytes in between");
 }
 
-void BlockedChain::Run(absl::Span<void* const> slots, void* scratch, ThreadPool& pool,
-                       absl::Span<SegmentTime> times) const {
-  const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
-  StepTimes taken(times.size());
+absl::Status BlockedChain::Run(const JoinRun& run) const {
+  const Clock::time_point start = run.times.empty() ? Clock::time_point() : Clock::now();
+  StepTimes taken(run.times.size());
   std::atomic<int64_t> next{0};
-  pool.ParallelFor(slots_, [&](int64_t slot) {
-    Worker worker(*this, slots, static_cast<char*>(scratch) + slot * slot_bytes_, pool);
+  run.pool.ParallelFor(slots_, [&](int64_t slot) {
+    Worker worker(*this, run, static_cast<char*>(run.scratch) + slot * slot_bytes_);
     while (true) {
       const int64_t block = next.fetch_add(1, std::memory_order_relaxed);
       if (block >= num_blocks_ || StopRequested()) return;
-      worker.RunBlock(block, times.empty() ? nullptr : &taken);
+      worker.RunBlock(block, run.times.empty() ? nullptr : &taken);
     }
   });
-  if (!times.empty()) SplitTime(start, Clock::now(), taken, times);
+  if (!run.times.empty()) SplitTime(start, Clock::now(), taken, run.times);
+  return absl::OkStatus();
 }
 
 }  // namespace tensord::cpu

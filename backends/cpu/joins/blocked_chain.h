@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "backends/cpu/jit/options.h"
 #include "backends/cpu/joins/chain_plan.h"
+#include "backends/cpu/joins/context.h"
+#include "backends/cpu/joins/join.h"
 #include "backends/cpu/kernel/kernel.h"
 #include "engine/exec/backend/backend.h"
 
@@ -23,18 +23,18 @@ namespace tensord::cpu {
 //
 // Immutable after construction, so thread-safe. Run does not allocate, but for segments of very many operands. Same
 // bits for any number of threads.
-class BlockedChain {
+class BlockedChain final : public Join {
  public:
-  // `make` makes the kernel of an instruction that is not fused. Refuses what the kernels' factories refuse.
-  static absl::StatusOr<BlockedChain> Create(const ChainPlan& plan, absl::FunctionRef<MakeKernel> make,
-                                             const JitOptions& jit, int threads);
+  // Makes the kernels of the plan. Refuses what their factories refuse.
+  static absl::StatusOr<std::unique_ptr<const BlockedChain>> Create(const ChainPlan& plan, const JoinContext& context);
 
-  size_t num_segments() const { return steps_.size(); }
-  int64_t scratch_bytes() const { return slots_ * slot_bytes_; }
-  std::string Describe(size_t segment) const;
-
-  // `times` is empty, or has an entry a segment: the time of all, split as the segments took it.
-  void Run(absl::Span<void* const> slots, void* scratch, ThreadPool& pool, absl::Span<SegmentTime> times) const;
+  size_t num_segments() const override { return steps_.size(); }
+  std::vector<Slot> passing() const override { return passing_; }
+  int64_t scratch_bytes() const override { return slots_ * slot_bytes_; }
+  int64_t workspace_bytes() const override { return 0; }
+  std::string Describe(size_t segment) const override;
+  // The time of all is split as the segments took it.
+  absl::Status Run(const JoinRun& run) const override;
 
  private:
   struct Step {
@@ -48,6 +48,7 @@ class BlockedChain {
   BlockedChain() = default;
 
   std::vector<Step> steps_;
+  std::vector<Slot> passing_;
   int64_t num_blocks_ = 0;
   int64_t passing_bytes_ = 0;
   // Where a slot has what passes between kernels, their scratch and their workspace.

@@ -5,15 +5,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "backends/cpu/machine/cache_sizes.h"
 #include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kPlentyOfBlocks = 16;
 constexpr int64_t kSmallChainBlockPart = 4;
-constexpr int64_t kLastLevelPart = 8;  // cores may share it
 // Of smaller blocks the calls cost more than memory would.
 constexpr int64_t kLeastBlockPart = 16;
 // Of a contraction, for each element that it takes from the cache instead of from memory: with more it does not wait
@@ -202,16 +199,6 @@ std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most) {
     slower *= size;
   }
   return counts;
-}
-
-ChainLimits MachineChainLimits() {
-  const CacheSizes& caches = MachineCacheSizes();
-  return {.block_bytes = caches.l2,
-          .large_block_bytes = caches.last_level / kLastLevelPart,
-          .least_bytes = caches.l2,
-          .least_join_bytes = caches.last_level / kLastLevelPart,
-          .least_read_bytes = caches.last_level,
-          .least_blocks = kPlentyOfBlocks};
 }
 
 std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits) {

@@ -6,26 +6,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "backends/cpu/joins/context.h"
 #include "backends/cpu/joins/segment_blocks.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
-
-// When segments run together.
-struct ChainLimits {
-  // Of all values that pass between the segments, in one block, at most; 0: no chains. Where such blocks would read
-  // operands too often, larger ones are tried.
-  int64_t block_bytes = 0;
-  int64_t large_block_bytes = 0;
-  int64_t least_bytes = 1;       // of one of these values as a whole: a smaller one stays in the cache anyway
-  int64_t least_join_bytes = 1;  // of what passes in a product join, together
-  int64_t least_read_bytes = 1;  // of a tensor that several reductions read: a smaller one stays in the cache
-  int64_t least_blocks = 2;      // for the threads to share, unless blocks are small
-};
-
-// As much as the second-level cache for a block: what does not stay there is near in the next one, of which large
-// blocks take a part.
-ChainLimits MachineChainLimits();
 
 // The numbers of equal contiguous blocks that a tensor can be cut into, up to so many, ascending.
 std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most);

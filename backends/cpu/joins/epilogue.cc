@@ -5,11 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fused/make_plan.h"
 #include "backends/cpu/fused/task.h"
-#include "engine/base/status_macros.h"
 
 namespace tensord::cpu {
 
-bool Epilogue::Suits(const MicroProgram& micro, size_t operand) {
+bool Epilogue::IsPointwise(const MicroProgram& micro, size_t operand) {
   if (micro.has_reduced_axes()) return false;
   for (const MicroInstruction& instruction : micro.instructions) {
     if (instruction.kind == MicroKind::kReduce) return false;
@@ -21,9 +20,10 @@ bool Epilogue::Suits(const MicroProgram& micro, size_t operand) {
   });
 }
 
-absl::StatusOr<Epilogue> Epilogue::Create(const MicroProgram& micro, size_t operand, const JitOptions& jit) {
-  ASSIGN_OR_RETURN(FusedPlan plan, MakeFusedPlan(micro, jit, FusedPoints::kAnywhere));
-  Epilogue epilogue(std::move(plan));
+std::optional<Epilogue> Epilogue::Plan(const MicroProgram& micro, size_t operand, const JitOptions& jit) {
+  absl::StatusOr<FusedPlan> plan = MakeFusedPlan(micro, jit, FusedPoints::kAnywhere);
+  if (!plan.ok()) return std::nullopt;
+  Epilogue epilogue(*std::move(plan));
   epilogue.operand_ = static_cast<int32_t>(operand);
   for (const auto& [result, overwritten] : InPlacePairs(micro)) {
     if (overwritten == epilogue.operand_ && epilogue.in_place_result_ < 0) epilogue.in_place_result_ = result;

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "backends/cpu/contraction/tiled_gemm.h"
 #include "backends/cpu/fused/plan.h"
 #include "backends/cpu/jit/options.h"
@@ -21,10 +21,10 @@ namespace tensord::cpu {
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class Epilogue {
  public:
-  // Whether each element of the operand is read for the one element of the same place and no other.
-  static bool Suits(const MicroProgram& micro, size_t operand);
-  // UNSUPPORTED_ON_DEVICE where an instruction has no function here. The operand passed Suits.
-  static absl::StatusOr<Epilogue> Create(const MicroProgram& micro, size_t operand, const JitOptions& jit);
+  // Tells whether each element of the operand is read for the one element of the same place and no other.
+  static bool IsPointwise(const MicroProgram& micro, size_t operand);
+  // Plans the kernel for an operand that is read like that. Nothing where an instruction has no function here.
+  static std::optional<Epilogue> Plan(const MicroProgram& micro, size_t operand, const JitOptions& jit);
 
   // The result to whose memory the product may be written before the kernel is run on it; -1 where there is none.
   int32_t in_place_result() const { return in_place_result_; }

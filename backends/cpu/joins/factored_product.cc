@@ -85,18 +85,18 @@ bool Pays(const ConcreteType& product) { return product.num_bytes() > MachineCac
 
 }  // namespace
 
-std::unique_ptr<const FactoredProduct> FactoredProduct::Create(absl::Span<const SegmentInstruction> segments,
-                                                               EpilogueUse use) {
+std::unique_ptr<const FactoredProduct> FactoredProduct::Plan(absl::Span<const SegmentInstruction> segments,
+                                                             EpilogueUse use) {
   if (use == EpilogueUse::kNever) return nullptr;
   for (const size_t maps : {size_t{2}, size_t{1}}) {
     if (segments.size() <= maps) continue;
-    if (auto joined = OfMaps(segments.subspan(0, maps), segments[maps], use); joined != nullptr) return joined;
+    if (auto joined = PlanMaps(segments.subspan(0, maps), segments[maps], use); joined != nullptr) return joined;
   }
   return nullptr;
 }
 
-std::unique_ptr<const FactoredProduct> FactoredProduct::OfMaps(absl::Span<const SegmentInstruction> maps,
-                                                               const SegmentInstruction& dot, EpilogueUse use) {
+std::unique_ptr<const FactoredProduct> FactoredProduct::PlanMaps(absl::Span<const SegmentInstruction> maps,
+                                                                 const SegmentInstruction& dot, EpilogueUse use) {
   const BoundInstruction& bound = dot.bound;
   if (bound.micro != nullptr || !Is(*bound.op, CoreOp::kDotGeneral) || dot.operands[0] == dot.operands[1]) {
     return nullptr;
@@ -141,20 +141,21 @@ std::string FactoredProduct::Describe(size_t segment) const {
   return segment + 1 < num_segments() ? "multiplied where the contraction packs it" : "packs products of factors";
 }
 
-void FactoredProduct::Run(absl::Span<void* const> slots, void* /*scratch*/, void* workspace, ThreadPool& pool,
-                          absl::Span<SegmentTime> times) const {
-  const auto at = [&](Slot slot) { return static_cast<char*>(slots[static_cast<size_t>(slot)]); };
-  const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
+absl::Status FactoredProduct::Run(const JoinRun& run) const {
+  const auto at = [&](Slot slot) { return static_cast<char*>(run.At(slot)); };
+  const Clock::time_point start = run.times.empty() ? Clock::time_point() : Clock::now();
   std::array<absl::InlinedVector<const char*, 4>, 2> addresses;
   std::array<const char*, 2> operands = {nullptr, nullptr};
   for (const DotSide side : {kLhs, kRhs}) {
     for (const Slot slot : operands_[side]) addresses[side].push_back(at(slot));
     if (!is_factored_[side]) operands[side] = addresses[side][0];
   }
-  product_.RunFactored(operands, {addresses[kLhs], addresses[kRhs]}, at(result_), static_cast<char*>(workspace), pool);
-  if (times.empty()) return;
-  for (SegmentTime& time : times) time = {.start = start, .end = start};
-  times.back().end = Clock::now();
+  product_.RunFactored(operands, {addresses[kLhs], addresses[kRhs]}, at(result_), static_cast<char*>(run.workspace),
+                       run.pool);
+  if (run.times.empty()) return absl::OkStatus();
+  for (SegmentTime& time : run.times) time = {.start = start, .end = start};
+  run.times.back().end = Clock::now();
+  return absl::OkStatus();
 }
 
 }  // namespace tensord::cpu

@@ -11,8 +11,8 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "backends/cpu/contraction/tiled_gemm.h"
+#include "backends/cpu/joins/context.h"
 #include "backends/cpu/joins/join.h"
-#include "backends/cpu/joins/product_epilogue.h"
 
 namespace tensord::cpu {
 
@@ -21,8 +21,8 @@ namespace tensord::cpu {
 // as it would be there.
 class FactoredProduct final : public Join {
  public:
-  // Of the first of these segments; null where they do not run together.
-  static std::unique_ptr<const FactoredProduct> Create(absl::Span<const SegmentInstruction> segments, EpilogueUse use);
+  // Plans the first of these segments; null where they do not run together.
+  static std::unique_ptr<const FactoredProduct> Plan(absl::Span<const SegmentInstruction> segments, EpilogueUse use);
 
   // Whether it is one product of matrices whose factored rows lie side by side: the fastest to be packed.
   bool packs_runs_of_rows() const { return packs_runs_of_rows_; }
@@ -33,13 +33,12 @@ class FactoredProduct final : public Join {
   int64_t workspace_bytes() const override { return product_.scratch_bytes(); }
   std::string Describe(size_t segment) const override;
   // The contraction has all of the time: that of the multiplications is not told apart.
-  void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
-           absl::Span<SegmentTime> times) const override;
+  absl::Status Run(const JoinRun& run) const override;
 
  private:
   FactoredProduct() = default;
-  static std::unique_ptr<const FactoredProduct> OfMaps(absl::Span<const SegmentInstruction> maps,
-                                                       const SegmentInstruction& dot, EpilogueUse use);
+  static std::unique_ptr<const FactoredProduct> PlanMaps(absl::Span<const SegmentInstruction> maps,
+                                                         const SegmentInstruction& dot, EpilogueUse use);
 
   TiledGemm product_;
   // By side of the products: the slots of the factors, or of the operand that is there.

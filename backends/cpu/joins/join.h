@@ -6,16 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "backends/cpu/machine/thread_pool.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
 
-// Segments that follow each other and run as one kernel.
+// What a join runs with.
+struct JoinRun {
+  absl::Span<void* const> slots;
+  void* scratch = nullptr;    // of this join alone; null where it asked for none
+  void* workspace = nullptr;  // of the session; null where no join asked for any
+  ThreadPool& pool;
+  absl::Span<SegmentTime> times;  // empty, or an entry a segment: the time of all, split between them
+
+  void* At(Slot slot) const { return slots[static_cast<size_t>(slot)]; }
+};
+
+// Segments that follow each other and run as one; a segment by itself is a join of one.
 //
-// Immutable after construction, so thread-safe. Run does not allocate, but for kernels of very many operands, and
-// cannot fail. Same bits for any number of threads.
+// Immutable after construction, so thread-safe. Run does not allocate, but for kernels of very many operands. Same bits
+// for any number of threads.
 class Join {
  public:
   virtual ~Join() = default;
@@ -27,9 +39,8 @@ class Join {
   virtual int64_t workspace_bytes() const = 0;
   virtual std::string Describe(size_t segment) const = 0;
 
-  // `times` is empty, or has an entry a segment: the time of all, split between them.
-  virtual void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
-                   absl::Span<SegmentTime> times) const = 0;
+  // Fails only where a kernel of an extension does.
+  virtual absl::Status Run(const JoinRun& run) const = 0;
 };
 
 }  // namespace tensord::cpu

@@ -11,7 +11,6 @@
 #include "backends/cpu/joins/lone_elementwise.h"
 #include "backends/cpu/machine/streamed_stores.h"
 #include "engine/base/rounding.h"
-#include "engine/base/status_macros.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {
@@ -40,8 +39,9 @@ bool Pays(const DotSpace& space, const ConcreteType& result) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const ProductEpilogue>> ProductEpilogue::Create(
-    absl::Span<const SegmentInstruction> segments, EpilogueUse use, const JitOptions& jit) {
+std::unique_ptr<const ProductEpilogue> ProductEpilogue::Plan(absl::Span<const SegmentInstruction> segments,
+                                                             const JoinContext& context) {
+  const EpilogueUse use = context.epilogues;
   if (use == EpilogueUse::kNever || segments.size() < kNumSegments) return nullptr;
   const BoundInstruction &first = segments[0].bound, &second = segments[1].bound;
   if (!Is(*first.op, CoreOp::kDotGeneral) || first.results[0].num_elements() == 0) return nullptr;
@@ -55,16 +55,17 @@ absl::StatusOr<std::unique_ptr<const ProductEpilogue>> ProductEpilogue::Create(
   }
   const MicroProgram& micro = alone.has_value() ? *alone : *second.micro;
   const int64_t operand = OperandThatPasses(segments[0], segments[1]);
-  if (operand < 0 || !Epilogue::Suits(micro, static_cast<size_t>(operand))) return nullptr;
+  if (operand < 0 || !Epilogue::IsPointwise(micro, static_cast<size_t>(operand))) return nullptr;
   const DotSpace space = DotSpaceOf(first);
   if (use != EpilogueUse::kAlways && !Pays(space, first.results[0])) return nullptr;
-  ASSIGN_OR_RETURN(Contraction product, ContractionOf(first, space));
-  if (!product.takes_epilogue()) return nullptr;
-  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Create(micro, static_cast<size_t>(operand), jit));
-  const bool is_in_place = !product.makes_whole_sums();
-  if (is_in_place && epilogue.in_place_result() < 0) return nullptr;
+  absl::StatusOr<Contraction> product = ContractionOf(first, space);
+  if (!product.ok() || !product->takes_epilogue()) return nullptr;
+  std::optional<Epilogue> epilogue = Epilogue::Plan(micro, static_cast<size_t>(operand), context.jit);
+  if (!epilogue.has_value()) return nullptr;
+  const bool is_in_place = !product->makes_whole_sums();
+  if (is_in_place && epilogue->in_place_result() < 0) return nullptr;
 
-  std::unique_ptr<ProductEpilogue> made(new ProductEpilogue(std::move(product), std::move(epilogue)));
+  std::unique_ptr<ProductEpilogue> made(new ProductEpilogue(*std::move(product), *std::move(epilogue)));
   made->factors_.assign(segments[0].operands.begin(), segments[0].operands.end());
   made->operands_.assign(segments[1].operands.begin(), segments[1].operands.end());
   made->results_.assign(segments[1].results.begin(), segments[1].results.end());
@@ -90,35 +91,35 @@ std::string ProductEpilogue::Describe(size_t segment) const {
                       is_in_place_ ? ", in its memory" : "");
 }
 
-void ProductEpilogue::Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
-                          absl::Span<SegmentTime> times) const {
-  const auto at = [&](Slot slot) { return slots[static_cast<size_t>(slot)]; };
+absl::Status ProductEpilogue::Run(const JoinRun& run) const {
   absl::InlinedVector<const void*, 8> operands;
   absl::InlinedVector<void*, 2> results;
-  for (const Slot slot : results_) results.push_back(at(slot));
+  for (const Slot slot : results_) results.push_back(run.At(slot));
   void* const in_place = is_in_place_ ? results[static_cast<size_t>(epilogue_.in_place_result())] : nullptr;
-  for (const Slot slot : operands_) operands.push_back(slot == passing_ ? in_place : at(slot));
-  const KernelArgs args = {.operands = operands, .results = absl::MakeSpan(results), .scratch = nullptr, .pool = &pool};
+  for (const Slot slot : operands_) operands.push_back(slot == passing_ ? in_place : run.At(slot));
+  const KernelArgs args = {
+      .operands = operands, .results = absl::MakeSpan(results), .scratch = nullptr, .pool = &run.pool};
 
-  char* const memory = static_cast<char*>(workspace);
+  char* const memory = static_cast<char*>(run.workspace);
   std::atomic<int64_t> taken{0};  // nanoseconds of the kernel, on all threads
   const auto finish = [&](const GemmPiece& piece) {
     char* const task = memory + tasks_offset_ + piece.slot * task_bytes_;
-    if (times.empty()) return epilogue_.Run(args, piece, task);
+    if (run.times.empty()) return epilogue_.Run(args, piece, task);
     const Clock::time_point start = Clock::now();
     epilogue_.Run(args, piece, task);
     taken.fetch_add(std::chrono::nanoseconds(Clock::now() - start).count(), std::memory_order_relaxed);
   };
   const GemmEpilogue epilogue = {.finish = finish, .blocks = is_in_place_ ? nullptr : memory + blocks_offset_};
-  const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
-  product_.Run(at(factors_[0]), at(factors_[1]), in_place, scratch, workspace, pool, &epilogue);
-  if (times.empty()) return;
+  const Clock::time_point start = run.times.empty() ? Clock::time_point() : Clock::now();
+  product_.Run(run.At(factors_[0]), run.At(factors_[1]), in_place, run.scratch, run.workspace, run.pool, &epilogue);
+  if (run.times.empty()) return absl::OkStatus();
   const Clock::time_point end = Clock::now();
-  const int64_t threads = std::clamp<int64_t>(pool.threads(), 1, product_.slots());
+  const int64_t threads = std::clamp<int64_t>(run.pool.threads(), 1, product_.slots());
   const auto share = std::min(end - start, std::chrono::duration_cast<Clock::duration>(std::chrono::nanoseconds(
                                                taken.load(std::memory_order_relaxed) / threads)));
-  times[0] = {.start = start, .end = end - share};
-  times[1] = {.start = end - share, .end = end};
+  run.times[0] = {.start = start, .end = end - share};
+  run.times[1] = {.start = end - share, .end = end};
+  return absl::OkStatus();
 }
 
 }  // namespace tensord::cpu

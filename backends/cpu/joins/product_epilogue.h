@@ -9,24 +9,15 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "backends/cpu/contraction/contraction.h"
-#include "backends/cpu/jit/options.h"
+#include "backends/cpu/joins/context.h"
 #include "backends/cpu/joins/epilogue.h"
 #include "backends/cpu/joins/join.h"
 #include "backends/cpu/machine/thread_pool.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
-
-// When a product runs the elementwise kernels beside it: the one that follows it, and multiplications that make its
-// operands.
-enum class EpilogueUse {
-  kNever,
-  kWhereItPays,  // by sizes alone
-  kAlways,       // wherever it can be done
-};
 
 // Two segments that run together: a product, and the elementwise kernel that alone reads its result and is run on each
 // piece of it while that lies in the cache of the thread that made it. Pieces are made in memory of the thread's own
@@ -36,9 +27,9 @@ class ProductEpilogue final : public Join {
  public:
   static constexpr size_t kNumSegments = 2;
 
-  // Of the first two of these segments; null where they do not run together.
-  static absl::StatusOr<std::unique_ptr<const ProductEpilogue>> Create(absl::Span<const SegmentInstruction> segments,
-                                                                       EpilogueUse use, const JitOptions& jit);
+  // Plans the first two of these segments; null where they do not run together.
+  static std::unique_ptr<const ProductEpilogue> Plan(absl::Span<const SegmentInstruction> segments,
+                                                     const JoinContext& context);
 
   size_t num_segments() const override { return kNumSegments; }
   std::vector<Slot> passing() const override { return {passing_}; }
@@ -46,8 +37,7 @@ class ProductEpilogue final : public Join {
   int64_t workspace_bytes() const override { return workspace_bytes_; }
   std::string Describe(size_t segment) const override;
   // The time of both is split by what the kernel took.
-  void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
-           absl::Span<SegmentTime> times) const override;
+  absl::Status Run(const JoinRun& run) const override;
 
  private:
   ProductEpilogue(Contraction product, Epilogue epilogue)

@@ -125,10 +125,9 @@ std::vector<bool> FindCut(absl::Span<const SegmentInstruction> segments, Slot sh
 
 }  // namespace
 
-std::unique_ptr<const SharedReductions> SharedReductions::Create(absl::Span<const SegmentInstruction> segments,
-                                                                 const ChainLimits& limits,
-                                                                 absl::FunctionRef<MakeKernel> make,
-                                                                 const JitOptions& jit, int threads) {
+std::unique_ptr<const SharedReductions> SharedReductions::Plan(absl::Span<const SegmentInstruction> segments,
+                                                               const JoinContext& context) {
+  const ChainLimits& limits = context.limits;
   if (limits.block_bytes <= 0 || segments.size() < 2 || !Reduces(segments[0].bound)) return nullptr;
   const auto& operands = segments[0].bound.operands;
   if (operands.empty()) return nullptr;
@@ -155,17 +154,16 @@ std::unique_ptr<const SharedReductions> SharedReductions::Create(absl::Span<cons
   made->num_slabs_ = slabs;
   made->slab_bytes_ = bytes / slabs;
   for (size_t s = 0; s < best.size(); ++s) {
-    if (!(best[s] ? made->AddSlabs(segments[s], shared, make, jit) : made->AddWhole(segments[s], make, jit)))
+    if (!(best[s] ? made->AddSlabs(segments[s], shared, context) : made->AddWhole(segments[s], context)))
       return nullptr;
   }
-  made->Place(threads);
+  made->Place(context.threads);
   return made;
 }
 
-bool SharedReductions::AddSlabs(const SegmentInstruction& segment, Slot shared, absl::FunctionRef<MakeKernel> make,
-                                const JitOptions& jit) {
+bool SharedReductions::AddSlabs(const SegmentInstruction& segment, Slot shared, const JoinContext& context) {
   const SlabSegment cut(segment, shared, num_slabs_);
-  absl::StatusOr<std::unique_ptr<Kernel>> kernel = cut.blocks().MakeKernel(make, jit);
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = cut.blocks().MakeKernel(context, context.jit);
   if (!kernel.ok()) return false;
   Step step{.kernel = *std::move(kernel),
             .walk = cut.blocks().walk(),
@@ -173,16 +171,16 @@ bool SharedReductions::AddSlabs(const SegmentInstruction& segment, Slot shared, 
             .results = {segment.results.begin(), segment.results.end()}};
   if (cut.blocks().reduces_parts()) {
     AddParts(cut.bound(), cut.kinds(), cut.rest() != nullptr, &step);
-    if (cut.rest() != nullptr && !AddRest(segment.bound, cut.bound(), *cut.rest(), jit, &step.rest)) return false;
+    if (cut.rest() != nullptr && !AddRest(segment.bound, cut.bound(), *cut.rest(), context.jit, &step.rest))
+      return false;
   }
   steps_.push_back(std::move(step));
   return true;
 }
 
-bool SharedReductions::AddWhole(const SegmentInstruction& segment, absl::FunctionRef<MakeKernel> make,
-                                const JitOptions& jit) {
+bool SharedReductions::AddWhole(const SegmentInstruction& segment, const JoinContext& context) {
   const BoundInstruction& bound = segment.bound;
-  absl::StatusOr<std::unique_ptr<Kernel>> kernel = bound.micro != nullptr ? MakeFusedKernel(bound, jit) : make(bound);
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = context(bound);
   if (!kernel.ok()) return false;
   steps_.push_back({.rest = *std::move(kernel),
                     .operands = {segment.operands.begin(), segment.operands.end()},
@@ -245,13 +243,13 @@ std::string SharedReductions::Describe(size_t segment) const {
                       others, others == 1 ? " other segment reads" : " other segments read");
 }
 
-void SharedReductions::RunSlab(int64_t slab, const Step& step, absl::Span<void* const> slots, char* scratch, char* own,
-                               ThreadPool& pool) const {
+void SharedReductions::RunSlab(int64_t slab, const Step& step, const JoinRun& run, char* own) const {
   const size_t num_results = step.parts.empty() ? step.results.size() : step.parts.size();
   absl::InlinedVector<int64_t, 8> offsets(step.operands.size() + num_results);
   absl::InlinedVector<int64_t, 8> origin(step.walk.num_axes());
   step.walk.Locate(slab, absl::MakeSpan(offsets), absl::MakeSpan(origin));
-  const auto at = [&](Slot slot) { return static_cast<char*>(slots[static_cast<size_t>(slot)]); };
+  const auto at = [&](Slot slot) { return static_cast<char*>(run.At(slot)); };
+  char* const scratch = static_cast<char*>(run.scratch);
   absl::InlinedVector<const void*, 4> operands;
   absl::InlinedVector<void*, 4> results;
   for (size_t k = 0; k < step.operands.size(); ++k) operands.push_back(at(step.operands[k]) + offsets[k]);
@@ -262,48 +260,48 @@ void SharedReductions::RunSlab(int64_t slab, const Step& step, absl::Span<void* 
   step.kernel->Run({.operands = operands,
                     .results = results,
                     .scratch = own,
-                    .pool = &pool,
+                    .pool = &run.pool,
                     .workspace = own + task_workspace_offset_,
                     .origin = origin});
 }
 
-void SharedReductions::Finish(const Step& step, absl::Span<void* const> slots, char* scratch, void* workspace,
-                              ThreadPool& pool) const {
-  const auto at = [&](Slot slot) { return slots[static_cast<size_t>(slot)]; };
+void SharedReductions::Finish(const Step& step, const JoinRun& run) const {
+  char* const scratch = static_cast<char*>(run.scratch);
   absl::InlinedVector<const void*, 8> operands;
   absl::InlinedVector<void*, 4> results;
-  for (const Slot slot : step.operands) operands.push_back(at(slot));
-  for (const Slot slot : step.results) results.push_back(at(slot));
+  for (const Slot slot : step.operands) operands.push_back(run.At(slot));
+  for (const Slot slot : step.results) results.push_back(run.At(slot));
   for (size_t r = 0; r < step.parts.size(); ++r) {
     const Parts& parts = step.parts[r];
     void* const total = step.rest == nullptr ? results[r] : scratch + parts.total_offset;
-    parts.reduction.Run(scratch + parts.offset, total, scratch + join_offset_, pool);
+    parts.reduction.Run(scratch + parts.offset, total, scratch + join_offset_, run.pool);
     operands.push_back(total);
   }
   if (step.rest == nullptr) return;
   step.rest->Run({.operands = operands,
                   .results = results,
                   .scratch = scratch + join_offset_,
-                  .pool = &pool,
-                  .workspace = workspace});
+                  .pool = &run.pool,
+                  .workspace = run.workspace});
 }
 
-void SharedReductions::Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
-                           absl::Span<SegmentTime> times) const {
+absl::Status SharedReductions::Run(const JoinRun& run) const {
+  const absl::Span<SegmentTime> times = run.times;
   const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
-  char* const memory = static_cast<char*>(scratch);
-  const bool is_whole = RunInSlots(num_slabs_, task_slots_, pool, [&](int64_t slab, int64_t slot) {
+  char* const memory = static_cast<char*>(run.scratch);
+  const bool is_whole = RunInSlots(num_slabs_, task_slots_, run.pool, [&](int64_t slab, int64_t slot) {
     for (const Step& step : steps_) {
       if (step.kernel == nullptr) continue;
-      RunSlab(slab, step, slots, memory, memory + tasks_offset_ + slot * task_bytes_, pool);
+      RunSlab(slab, step, run, memory + tasks_offset_ + slot * task_bytes_);
     }
   });
-  for (size_t s = 0; s < steps_.size() && is_whole; ++s) Finish(steps_[s], slots, memory, workspace, pool);
-  if (times.empty()) return;
+  for (size_t s = 0; s < steps_.size() && is_whole; ++s) Finish(steps_[s], run);
+  if (times.empty()) return absl::OkStatus();
   const Clock::duration each = (Clock::now() - start) / static_cast<int64_t>(times.size());
   for (size_t s = 0; s < times.size(); ++s) {
     times[s] = {.start = start + each * static_cast<int64_t>(s), .end = start + each * static_cast<int64_t>(s + 1)};
   }
+  return absl::OkStatus();
 }
 
 }  // namespace tensord::cpu

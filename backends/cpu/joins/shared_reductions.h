@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "backends/cpu/jit/options.h"
 #include "backends/cpu/joins/chain_plan.h"
@@ -25,11 +24,9 @@ namespace tensord::cpu {
 // there are follows from sizes alone.
 class SharedReductions final : public Join {
  public:
-  // Of the first of these segments; null where they do not run like that. `make` makes the kernel of an instruction
-  // that is not fused.
-  static std::unique_ptr<const SharedReductions> Create(absl::Span<const SegmentInstruction> segments,
-                                                        const ChainLimits& limits, absl::FunctionRef<MakeKernel> make,
-                                                        const JitOptions& jit, int threads);
+  // Plans the first of these segments; null where they do not run like that.
+  static std::unique_ptr<const SharedReductions> Plan(absl::Span<const SegmentInstruction> segments,
+                                                      const JoinContext& context);
 
   size_t num_segments() const override { return steps_.size(); }
   std::vector<Slot> passing() const override { return {}; }
@@ -37,8 +34,7 @@ class SharedReductions final : public Join {
   int64_t workspace_bytes() const override { return workspace_bytes_; }
   std::string Describe(size_t segment) const override;
   // The time is split evenly.
-  void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
-           absl::Span<SegmentTime> times) const override;
+  absl::Status Run(const JoinRun& run) const override;
 
  private:
   // Parts of one reduction, one a slab, and what they are reduced to.
@@ -58,17 +54,15 @@ class SharedReductions final : public Join {
   };
 
   SharedReductions() = default;
-  bool AddSlabs(const SegmentInstruction& segment, Slot shared, absl::FunctionRef<MakeKernel> make,
-                const JitOptions& jit);
-  bool AddWhole(const SegmentInstruction& segment, absl::FunctionRef<MakeKernel> make, const JitOptions& jit);
+  bool AddSlabs(const SegmentInstruction& segment, Slot shared, const JoinContext& context);
+  bool AddWhole(const SegmentInstruction& segment, const JoinContext& context);
   static bool AddRest(const BoundInstruction& whole, const BoundInstruction& reductions, const MicroProgram& rest,
                       const JitOptions& jit, std::unique_ptr<const Kernel>* kernel);
   void AddParts(const BoundInstruction& reductions, absl::Span<const ReduceKind> kinds, bool has_rest, Step* step);
   int64_t Reserve(int64_t bytes);
   void Place(int threads);
-  void RunSlab(int64_t slab, const Step& step, absl::Span<void* const> slots, char* scratch, char* own,
-               ThreadPool& pool) const;
-  void Finish(const Step& step, absl::Span<void* const> slots, char* scratch, void* workspace, ThreadPool& pool) const;
+  void RunSlab(int64_t slab, const Step& step, const JoinRun& run, char* own) const;
+  void Finish(const Step& step, const JoinRun& run) const;
 
   std::vector<Step> steps_;
   int64_t num_slabs_ = 1;

@@ -120,11 +120,9 @@ MicroProgram ProductOf(const BoundInstruction& multiply) {
 
 }  // namespace
 
-std::unique_ptr<const TransformedMap> TransformedMap::Create(absl::Span<const SegmentInstruction> segments,
-                                                             const ChainLimits& limits,
-                                                             absl::FunctionRef<MakeKernel> make,
-                                                             FftTransforms& transforms, const JitOptions& jit,
-                                                             int threads) {
+std::unique_ptr<const TransformedMap> TransformedMap::Plan(absl::Span<const SegmentInstruction> segments,
+                                                           const JoinContext& context) {
+  const ChainLimits& limits = context.limits;
   if (limits.block_bytes <= 0 || segments.size() < kNumSegments) return nullptr;
   const SegmentInstruction &first = segments[0], &map = segments[1], &last = segments[2];
   const BoundInstruction &forth = first.bound, &back = last.bound;
@@ -148,14 +146,14 @@ std::unique_ptr<const TransformedMap> TransformedMap::Create(absl::Span<const Se
   if (!RunsInLanes(task)) return nullptr;
 
   std::unique_ptr<TransformedMap> made(new TransformedMap);
-  made->transform_ = transforms.Lanes(task.is_double, task.form, length);
+  made->transform_ = context.fft_transforms.Lanes(task.is_double, task.form, length);
   const std::optional<Attributes> before = AlongOthers(*forth.attrs, *axis), after = AlongOthers(*back.attrs, *axis);
   const auto along_others = [&](const BoundInstruction& whole, const std::optional<Attributes>& attrs,
                                 std::unique_ptr<const Kernel>* kernel) {
     if (!attrs.has_value()) return true;
     BoundInstruction others = whole;
     others.attrs = &*attrs;
-    absl::StatusOr<std::unique_ptr<Kernel>> along = make(others);
+    absl::StatusOr<std::unique_ptr<Kernel>> along = context(others);
     if (along.ok()) *kernel = *std::move(along);
     return along.ok();
   };
@@ -183,12 +181,12 @@ std::unique_ptr<const TransformedMap> TransformedMap::Create(absl::Span<const Se
   }
   made->places_ = BlockWalk(std::move(loops), 0);
 
-  if (!made->MakeMap(map, first.results[0], blocks->cuts, jit)) return nullptr;
+  if (!made->MakeMap(map, first.results[0], blocks->cuts, context.jit)) return nullptr;
   made->scratch_.transform_offset = RoundUp(blocks->lines * length * element_bytes, 64);
   made->scratch_.map_offset = made->scratch_.transform_offset + RoundUp(made->transform_->task_bytes(), 64);
   made->scratch_.map_workspace_offset = made->scratch_.map_offset + RoundUp(made->map_->scratch_bytes(), 64);
   made->scratch_.bytes = made->scratch_.map_workspace_offset + RoundUp(made->map_->workspace_bytes(), 64);
-  made->scratch_slots_ = std::clamp<int64_t>(threads, 1, made->num_blocks_);
+  made->scratch_slots_ = std::clamp<int64_t>(context.threads, 1, made->num_blocks_);
   made->passing_ = {first.results[0], map.results[0]};
   made->operand_ = first.operands[0];
   made->result_ = last.results[0];
@@ -250,8 +248,8 @@ std::string TransformedMap::Describe(size_t segment) const {
                       : absl::StrCat(along, ", then ", others->Describe());
 }
 
-void TransformedMap::RunBlock(int64_t block, absl::Span<void* const> slots, char* scratch, ThreadPool& pool) const {
-  const auto at = [&](Slot slot) { return static_cast<char*>(slots[static_cast<size_t>(slot)]); };
+void TransformedMap::RunBlock(int64_t block, const JoinRun& run, char* scratch) const {
+  const auto at = [&](Slot slot) { return static_cast<char*>(run.At(slot)); };
   std::array<int64_t, 2> place = {};
   places_.Locate(block, absl::MakeSpan(place), {});
   FftLines forth = forth_, back = back_;
@@ -270,7 +268,7 @@ void TransformedMap::RunBlock(int64_t block, absl::Span<void* const> slots, char
   map_->Run({.operands = operands,
              .results = {&result, 1},
              .scratch = scratch + scratch_.map_offset,
-             .pool = &pool,
+             .pool = &run.pool,
              .workspace = scratch + scratch_.map_workspace_offset,
              .origin = origin});
 
@@ -279,28 +277,29 @@ void TransformedMap::RunBlock(int64_t block, absl::Span<void* const> slots, char
   transform_->Run(back, 0, back.inner, scratch + scratch_.transform_offset);
 }
 
-void TransformedMap::Run(absl::Span<void* const> slots, void* scratch, void* /*workspace*/, ThreadPool& pool,
-                         absl::Span<SegmentTime> times) const {
+absl::Status TransformedMap::Run(const JoinRun& run) const {
+  const absl::Span<SegmentTime> times = run.times;
   const auto now = [&] { return times.empty() ? Clock::time_point() : Clock::now(); };
   const auto along_others = [&](const Kernel* kernel, Slot from) {
     if (kernel == nullptr) return;
-    const void* const operand = slots[static_cast<size_t>(from)];
-    void* const result = slots[static_cast<size_t>(result_)];
-    kernel->Run({.operands = {&operand, 1}, .results = {&result, 1}, .scratch = scratch, .pool = &pool});
+    const void* const operand = run.At(from);
+    void* const result = run.At(result_);
+    kernel->Run({.operands = {&operand, 1}, .results = {&result, 1}, .scratch = run.scratch, .pool = &run.pool});
   };
   const Clock::time_point start = now();
   along_others(before_.get(), operand_);
   const Clock::time_point forth = now();
-  RunInSlots(num_blocks_, scratch_slots_, pool, [&](int64_t block, int64_t slot) {
-    RunBlock(block, slots, static_cast<char*>(scratch) + slot * scratch_.bytes, pool);
+  RunInSlots(num_blocks_, scratch_slots_, run.pool, [&](int64_t block, int64_t slot) {
+    RunBlock(block, run, static_cast<char*>(run.scratch) + slot * scratch_.bytes);
   });
   const Clock::time_point back = now();
   along_others(after_.get(), result_);
-  if (times.empty()) return;
+  if (times.empty()) return absl::OkStatus();
   const Clock::duration third = (back - forth) / 3;
   times[0] = {.start = start, .end = forth + third};
   times[1] = {.start = forth + third, .end = back - third};
   times[2] = {.start = back - third, .end = now()};
+  return absl::OkStatus();
 }
 
 }  // namespace tensord::cpu

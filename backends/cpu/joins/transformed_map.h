@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "backends/cpu/fft/lanes/lanes.h"
 #include "backends/cpu/jit/options.h"
@@ -18,8 +17,6 @@
 #include "backends/cpu/kernel/kernel.h"
 
 namespace tensord::cpu {
-
-class FftTransforms;
 
 // A complex Fourier transform, a map of what it yields, and another transform of that, which nobody else reads in
 // between and which have an axis in common: filters, convolutions and solvers in the spectrum. A transform along
@@ -33,11 +30,9 @@ class TransformedMap final : public Join {
  public:
   static constexpr size_t kNumSegments = 3;
 
-  // Of the first of these segments; null where they do not run like that. `make` makes the kernel of an instruction
-  // that is not fused.
-  static std::unique_ptr<const TransformedMap> Create(absl::Span<const SegmentInstruction> segments,
-                                                      const ChainLimits& limits, absl::FunctionRef<MakeKernel> make,
-                                                      FftTransforms& transforms, const JitOptions& jit, int threads);
+  // Plans the first of these segments; null where they do not run like that.
+  static std::unique_ptr<const TransformedMap> Plan(absl::Span<const SegmentInstruction> segments,
+                                                    const JoinContext& context);
 
   size_t num_segments() const override { return kNumSegments; }
   std::vector<Slot> passing() const override { return passing_; }
@@ -45,8 +40,7 @@ class TransformedMap final : public Join {
   int64_t workspace_bytes() const override { return 0; }
   std::string Describe(size_t segment) const override;
   // The time of the lines is split evenly.
-  void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
-           absl::Span<SegmentTime> times) const override;
+  absl::Status Run(const JoinRun& run) const override;
 
  private:
   // Where a slot of the scratch has, behind the lines of a block, what their transforms and the map need.
@@ -59,7 +53,7 @@ class TransformedMap final : public Join {
 
   TransformedMap() = default;
   bool MakeMap(const SegmentInstruction& map, Slot passed, absl::Span<const AxisCut> cuts, const JitOptions& jit);
-  void RunBlock(int64_t block, absl::Span<void* const> slots, char* scratch, ThreadPool& pool) const;
+  void RunBlock(int64_t block, const JoinRun& run, char* scratch) const;
 
   std::unique_ptr<const Kernel> before_;  // along the other axes; null where there are none
   std::unique_ptr<const Kernel> after_;

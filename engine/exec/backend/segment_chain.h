@@ -2,8 +2,10 @@
 #define TENSORD_ENGINE_EXEC_BACKEND_SEGMENT_CHAIN_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "engine/exec/program/exec_program.h"
 
 namespace tensord {
@@ -16,6 +18,14 @@ struct SegmentChain {
   // Slots that only pass between them, a block at a time, in memory that the backend asks for as scratch of the first:
   // nothing is planned for these slots, and they have no address.
   std::vector<Slot> unplaced;
+  absl::string_view way;  // in which the backend runs them together, by a name of JoinCount
+};
+
+// How many segments a backend runs in one of its ways.
+struct JoinCount {
+  absl::string_view way;
+  int64_t segments = 0;
+  bool is_left_out = false;  // a setting says not to try it
 };
 
 }  // namespace tensord

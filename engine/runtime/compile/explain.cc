@@ -132,6 +132,7 @@ class Explanation {
   std::string Text() && {
     AddSummary();
     AddPasses();
+    AddJoins();
     AddValues();
     AddGuards();
     for (size_t i = 0; i < parts_.size(); ++i) {
@@ -178,6 +179,27 @@ class Explanation {
     for (const PassRecord& pass : program_.passes) {
       absl::StrAppendFormat(&text_, "  %-32s  %8d  %8d%s\n", pass.name, pass.nodes_before, pass.nodes_after,
                             pass.fired ? "  changed" : "");
+    }
+  }
+
+  // The ways in which the backend runs segments together, as the passes: all of them, in order.
+  void AddJoins() {
+    std::vector<JoinCount> joins;
+    for (const Part& part : parts_) {
+      if (part.bound == nullptr) continue;
+      for (const BoundProgram::Session& session : part.bound->sessions()) {
+        const std::vector<JoinCount> own = session.prepared->joins();
+        joins.resize(own.size());
+        for (size_t way = 0; way < own.size(); ++way) {
+          const int64_t before = std::exchange(joins[way], own[way]).segments;
+          joins[way].segments += before;
+        }
+      }
+    }
+    if (joins.empty()) return;
+    absl::StrAppendFormat(&text_, "\n%-34s  %8s\n", "joins", "segments");
+    for (const JoinCount& join : joins) {
+      absl::StrAppendFormat(&text_, "  %-32s  %8d%s\n", join.way, join.segments, join.is_left_out ? "  left out" : "");
     }
   }
 
@@ -290,6 +312,7 @@ class Explanation {
     const PreparedSession& prepared = *part.bound->sessions()[session].prepared;
     const std::string kernel = prepared.DescribeKernel(position - range.begin);
     if (!kernel.empty()) absl::StrAppend(&text_, "    kernel  ", kernel, "\n");
+    AddJoin(prepared.chains(), position - range.begin);
     const int64_t scratch = prepared.scratch_bytes(position - range.begin);
     if (scratch > 0) {
       absl::StrAppend(&text_, "    scratch ", BytesText(scratch), ", ", ToString(part.bound->plan().scratch[position]),
@@ -297,6 +320,16 @@ class Explanation {
     }
     const MicroProgram* const micro = part.bound->micro_program(part.segments[position]);
     if (micro != nullptr) AddBlock(ToString(*micro));
+  }
+
+  // The chain of the segment that was numbered last, at this position of its session.
+  void AddJoin(absl::Span<const SegmentChain> chains, size_t position) {
+    const auto chain = std::partition_point(chains.begin(), chains.end(),
+                                            [&](const SegmentChain& before) { return before.end <= position; });
+    if (chain == chains.end() || chain->begin > position) return;
+    const size_t first = num_segments_ - 1 - (position - chain->begin);
+    absl::StrAppend(&text_, "    join    ", chain->way, ", segments ", first, " to ",
+                    first + (chain->end - chain->begin) - 1, "\n");
   }
 
   void AddBlock(absl::string_view block) {

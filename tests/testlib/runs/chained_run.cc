@@ -21,6 +21,7 @@ absl::StatusOr<ChainedRun> RunChained(Backend* backend, Graph graph, const std::
   ASSIGN_OR_RETURN(const auto bound, program->Bind(types));
   ChainedRun run{.segments = bound->num_segments(), .temporary_bytes = bound->temporary_bytes()};
   for (const BoundProgram::Session& session : bound->sessions()) {
+    for (const JoinCount& join : session.prepared->joins()) run.joins.push_back(join);
     for (const SegmentChain& chain : session.prepared->chains()) {
       run.chained += chain.end - chain.begin;
       absl::StrAppend(&run.kernels, session.prepared->DescribeKernel(chain.end - 1), "\n");

@@ -21,6 +21,7 @@ struct ChainedRun {
   size_t chained = 0;  // of these: in chains
   int64_t temporary_bytes = 0;
   std::string kernels;  // of the last segment of each chain, a line each
+  std::vector<JoinCount> joins;
 };
 
 absl::StatusOr<ChainedRun> RunChained(Backend* backend, Graph graph, const std::vector<std::string>& disabled_passes,

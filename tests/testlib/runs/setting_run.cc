@@ -18,7 +18,8 @@ SettingRun::SettingRun(const MatrixSetting& setting)
                                           .pool_bytes = setting.pool_bytes,
                                           .jit = CpuUseNamed(setting.jit),
                                           .epilogues = CpuUseNamed(setting.epilogues),
-                                          .chain_block_bytes = setting.chain_block_bytes})) {}
+                                          .chain_block_bytes = setting.chain_block_bytes,
+                                          .disabled_joins = setting.disabled_joins})) {}
 
 SettingRun::SettingRun(MatrixSetting setting, std::unique_ptr<Backend> backend)
     : setting_(std::move(setting)), backend_(std::move(backend)) {

@@ -82,6 +82,9 @@ std::vector<std::string> ServerSettings(const MatrixSetting& setting) {
                                        absl::StrCat("cpu.epilogues=", setting.epilogues),
                                        absl::StrCat("cpu.chain_block_bytes=", setting.chain_block_bytes),
                                        absl::StrCat("cpu.isa=", setting.isa)};
+  for (const std::string& name : setting.disabled_joins) {
+    settings.push_back(absl::StrCat("cpu.disabled_joins=", name));
+  }
   for (const std::string& name : setting.disabled_passes) {
     settings.push_back(absl::StrCat("compiler.disabled_passes=", name));
   }

@@ -12,9 +12,10 @@ struct MatrixSetting {
   std::string name;  // in words
   int threads = 2;   // of the CPU backend's pool
   int64_t pool_bytes = int64_t{1} << 30;
-  std::string jit = "auto";        // as cpu.jit
-  std::string epilogues = "auto";  // as cpu.epilogues
-  int64_t chain_block_bytes = 0;   // as cpu.chain_block_bytes
+  std::string jit = "auto";                      // as cpu.jit
+  std::string epilogues = "auto";                // as cpu.epilogues
+  int64_t chain_block_bytes = 0;                 // as cpu.chain_block_bytes
+  std::vector<std::string> disabled_joins = {};  // as cpu.disabled_joins
   std::vector<std::string> disabled_passes = {};
   std::vector<std::string> enabled_passes = {};
   bool print_and_parse = false;  // every graph, before it is compiled

@@ -135,6 +135,7 @@ std::map<std::string, std::vector<std::string>> OtherValues(const PrivateFolder&
           {"limits.message_bytes", {"limits.message_bytes=1048576"}},
           {"cpu.jit", {"cpu.jit=off"}},
           {"cpu.epilogues", {"cpu.epilogues=off"}},
+          {"cpu.disabled_joins", {"cpu.disabled_joins=boxes"}},
           {"cpu.isa", {"cpu.isa=baseline"}},
           {"compiler.disabled_passes", {"compiler.disabled_passes=fold_constants"}},
           {"compiler.enabled_passes", {"compiler.enabled_passes=decompose_dots"}},
