@@ -89,15 +89,11 @@ Contraction::Box Contraction::MakeBox(DotSpace space, const DotPlan& plan,
   }
   if (rounds_) box.rounded = RoundedBox(result_dtype_, &space);
   if (plan.widens_in_tiles) {
-    box.is_tiled = true;
-    box.tiled = TiledGemm(space, {operands[kLhs].dtype, operands[kRhs].dtype});
+    box.tiled = TiledGemm::PlanWidening(space, {operands[kLhs].dtype, operands[kRhs].dtype});
     return box;
   }
-  box.is_tiled = TiledGemm::Suits(space, computed_);
-  if (box.is_tiled) {
-    box.tiled = TiledGemm(space, computed_);
-    return box;
-  }
+  box.tiled = TiledGemm::Plan(space, computed_);
+  if (box.tiled.has_value()) return box;
   box.products = DotProducts(space, computed_, plan.product_conjugates[kLhs], plan.product_conjugates[kRhs]);
   return box;
 }
@@ -118,15 +114,15 @@ void Contraction::PlaceScratch() {
     places_.staging[side] = reserve([side](const Box& box) { return box.panels[side].staging_bytes(); });
   }
   if (rounds_) places_.rounded = reserve([](const Box& box) { return box.rounded.dense_bytes(); });
-  places_.partials = reserve([](const Box& box) { return box.is_tiled ? 0 : box.products.partial_bytes(); });
+  places_.partials = reserve([](const Box& box) { return box.tiled.has_value() ? 0 : box.products.partial_bytes(); });
   places_.result = scratch_bytes_;
   if (copies_result_) scratch_bytes_ += (result_copy_.dst_bytes() + 63) / 64 * 64;
   for (const Box& box : boxes_) {
-    if (box.occurs && box.is_tiled) workspace_bytes_ = std::max(workspace_bytes_, box.tiled.scratch_bytes());
+    if (box.tiled.has_value()) workspace_bytes_ = std::max(workspace_bytes_, box.tiled->scratch_bytes());
   }
   if (!rounds_in_blocks_) return;
   blocks_offset_ = (workspace_bytes_ + 63) / 64 * 64;
-  workspace_bytes_ = blocks_offset_ + slots() * boxes_[0].tiled.block_bytes();
+  workspace_bytes_ = blocks_offset_ + slots() * boxes_[0].tiled->block_bytes();
 }
 
 absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
@@ -156,27 +152,34 @@ absl::StatusOr<Contraction> Contraction::Plan(DotSpace space, const std::array<D
     operands[side] = {is_sum ? read[side].dtype : c.computed_, read[side].conjugates && is_complex && is_sum};
   }
   const bool converts = c.rounds_ || operands[kLhs].dtype != c.computed_;
-  c.is_mode_product_ = is_sum && !converts && ModeProduct::Suits(space, c.computed_);
-  if (c.is_mode_product_) {
-    c.mode_product_ = ModeProduct(space, c.computed_, operands[kLhs].conjugates, operands[kRhs].conjugates);
-    return c;
-  }
-  c.is_lane_product_ = is_sum && !converts && !is_complex && LaneProduct::Suits(space, c.computed_);
-  if (c.is_lane_product_) {
-    c.lane_product_ = LaneProduct(space, c.computed_);
-    c.scratch_bytes_ = c.lane_product_.scratch_bytes();
-    return c;
-  }
-  c.is_half_vector_product_ = is_sum && HalfVectorProduct::Suits(space, operands, result_dtype);
-  if (c.is_half_vector_product_) {
-    c.half_vector_product_ = HalfVectorProduct(space, operands, result_dtype);
-    c.scratch_bytes_ = c.half_vector_product_.scratch_bytes();
-    return c;
-  }
+  if (is_sum && c.PlanWhole(space, operands, converts)) return c;
   if (is_permuted || !HoldsRows(space)) c.PlaceResult(&space, &operands);
   RETURN_IF_ERROR(c.PlanBoxes(space, operands));
   c.PlaceScratch();
   return c;
+}
+
+bool Contraction::PlanWhole(const DotSpace& space, const std::array<DotOperand, 2>& operands, bool converts) {
+  if (!converts) {
+    std::optional<ModeProduct> mode =
+        ModeProduct::Plan(space, computed_, operands[kLhs].conjugates, operands[kRhs].conjugates);
+    if (mode.has_value()) {
+      whole_ = *std::move(mode);
+      return true;
+    }
+  }
+  std::optional<LaneProduct> lanes;
+  if (!converts && !kComplexes.Contains(computed_)) lanes = LaneProduct::Plan(space, computed_);
+  if (lanes.has_value()) {
+    scratch_bytes_ = lanes->scratch_bytes();
+    whole_ = *std::move(lanes);
+    return true;
+  }
+  std::optional<HalfVectorProduct> vectors = HalfVectorProduct::Plan(space, operands, result_dtype_);
+  if (!vectors.has_value()) return false;
+  scratch_bytes_ = vectors->scratch_bytes();
+  whole_ = *std::move(vectors);
+  return true;
 }
 
 void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operands) {
@@ -185,7 +188,7 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
   const auto is_written = [&](const DotSpace& of) {
     const bool is_read_in_runs = IsReadInRuns(of, kLhs) && IsReadInRuns(of, kRhs);
     const bool holds_matrices = HoldsRows(of) && IsOneAxisOfResult(of.roles[kColumns]);
-    return is_read_in_runs && (holds_matrices || (!converts && TiledGemm::Suits(of, computed_)));
+    return is_read_in_runs && (holds_matrices || (!converts && TiledGemm::IsFastest(of, computed_)));
   };
   DotSpace in_order = swaps_ ? Swapped(*space) : *space;
   // Columns may be written in any order.
@@ -200,7 +203,7 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
   DotSpace by_lines = in_order;
   by_lines.roles[kRows] = RowsByLines(in_order, SizeOf(computed_));
   if (!converts && !by_lines.roles[kRows].empty() && IsReadInRuns(by_lines, kRhs) &&
-      TiledGemm::Suits(by_lines, computed_)) {
+      TiledGemm::IsFastest(by_lines, computed_)) {
     if (swaps_) std::swap((*operands)[kLhs], (*operands)[kRhs]);
     *space = std::move(by_lines);
     return;
@@ -226,12 +229,12 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
 // Plans a contraction of operands in 16-bit floats or F32, in one box.
 bool Contraction::PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands) {
   if (!WidensInTiles(space, computed_, operands)) return false;
-  TiledGemm tiled(space, {operands[kLhs].dtype, operands[kRhs].dtype});
+  TiledGemm tiled = TiledGemm::PlanWidening(space, {operands[kLhs].dtype, operands[kRhs].dtype});
   if (rounds_ && !(tiled.makes_whole_sums() && tiled.makes_pieces())) return false;
   rounds_in_blocks_ = std::exchange(rounds_, false);
   num_boxes_ = 1;
   boxes_.resize(1);
-  boxes_[0].occurs = boxes_[0].is_tiled = true;
+  boxes_[0].occurs = true;
   boxes_[0].tiled = std::move(tiled);
   return true;
 }
@@ -332,8 +335,8 @@ void Contraction::RunBox(const Position& position, std::array<const char*, 2> op
   }
   if (result != nullptr) result += position.offsets[kDotResult];
   char* const computed = rounds_ ? scratch + places_.rounded : result;
-  if (box.is_tiled) {
-    RunTiled(box.tiled, position, operands, computed, memory, pool);
+  if (box.tiled.has_value()) {
+    RunTiled(*box.tiled, position, operands, computed, memory, pool);
   } else {
     box.products.Run(operands[kLhs], operands[kRhs], computed, scratch + places_.partials, !position.is_first_sum,
                      pool);
@@ -371,25 +374,27 @@ void Contraction::RunBoxes(std::array<const char*, 2> operands, char* result, co
 }
 
 bool Contraction::takes_epilogue() const {
-  const auto is_tiled = [](const Box& box) { return !box.occurs || (box.is_tiled && box.tiled.makes_pieces()); };
+  const auto is_tiled = [](const Box& box) {
+    return !box.occurs || (box.tiled.has_value() && box.tiled->makes_pieces());
+  };
   return !boxes_.empty() && !rounds_ && !copies_result_ && std::all_of(boxes_.begin(), boxes_.end(), is_tiled);
 }
 
 bool Contraction::makes_whole_sums() const {
   const auto cuts_sums = [](const Loop& loop) { return loop.role == kSummed && loop.count > 1; };
-  const auto is_whole = [](const Box& box) { return !box.occurs || box.tiled.makes_whole_sums(); };
+  const auto is_whole = [](const Box& box) { return !box.occurs || box.tiled->makes_whole_sums(); };
   return std::none_of(loops_.begin(), loops_.end(), cuts_sums) && std::all_of(boxes_.begin(), boxes_.end(), is_whole);
 }
 
 int64_t Contraction::slots() const {
   int64_t slots = 1;
-  for (const Box& box : boxes_) slots = std::max(slots, box.occurs ? box.tiled.slots() : 1);
+  for (const Box& box : boxes_) slots = std::max(slots, box.occurs ? box.tiled->slots() : 1);
   return slots;
 }
 
 int64_t Contraction::block_bytes() const {
   int64_t bytes = 0;
-  for (const Box& box : boxes_) bytes = std::max(bytes, box.occurs ? box.tiled.block_bytes() : 0);
+  for (const Box& box : boxes_) bytes = std::max(bytes, box.occurs ? box.tiled->block_bytes() : 0);
   return rounds_in_blocks_ ? (bytes / 2 + 63) / 64 * 64 : bytes;
 }
 
@@ -397,10 +402,14 @@ void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scra
                       const GemmEpilogue* epilogue) const {
   std::array<const char*, 2> operands = {static_cast<const char*>(lhs), static_cast<const char*>(rhs)};
   char* const to = static_cast<char*>(result);
-  if (is_mode_product_) return mode_product_.Run(operands[kLhs], operands[kRhs], to, pool);
-  if (is_lane_product_) return lane_product_.Run(operands[kLhs], operands[kRhs], to, static_cast<char*>(scratch));
-  if (is_half_vector_product_) {
-    return half_vector_product_.Run(operands[kLhs], operands[kRhs], to, static_cast<char*>(scratch), pool);
+  if (const auto* const mode = std::get_if<ModeProduct>(&whole_)) {
+    return mode->Run(operands[kLhs], operands[kRhs], to, pool);
+  }
+  if (const auto* const lanes = std::get_if<LaneProduct>(&whole_)) {
+    return lanes->Run(operands[kLhs], operands[kRhs], to, static_cast<char*>(scratch));
+  }
+  if (const auto* const vectors = std::get_if<HalfVectorProduct>(&whole_)) {
+    return vectors->Run(operands[kLhs], operands[kRhs], to, static_cast<char*>(scratch), pool);
   }
   if (swaps_) std::swap(operands[kLhs], operands[kRhs]);
   const Memory memory = {static_cast<char*>(scratch), static_cast<char*>(workspace), epilogue};

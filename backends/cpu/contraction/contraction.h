@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <variant>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -74,8 +76,7 @@ class Contraction {
     bool occurs = false;
     std::array<DotPanel, 2> panels;
     RoundedBox rounded;
-    bool is_tiled = false;
-    TiledGemm tiled;  // where that suits, else
+    std::optional<TiledGemm> tiled;  // where that is fastest, else
     DotProducts products;
   };
   // The places of panels in scratch.
@@ -96,6 +97,8 @@ class Contraction {
   Contraction() = default;
   static absl::StatusOr<Contraction> Plan(DotSpace space, const std::array<DotOperand, 2>& operands, DType result_dtype,
                                           bool is_permuted);
+  // Plans one product that makes all of the result; false where boxes do.
+  bool PlanWhole(const DotSpace& space, const std::array<DotOperand, 2>& operands, bool converts);
   void PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operands);
   bool PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands);
   absl::Status PlanBoxes(const DotSpace& space, const std::array<DotOperand, 2>& operands);
@@ -115,13 +118,9 @@ class Contraction {
   bool rounds_in_blocks_ = false;  // or blocks of it, as soon as they are made
   DType computed_ = DType::kInvalid;
   DType result_dtype_ = DType::kInvalid;
-  bool is_mode_product_ = false;
-  ModeProduct mode_product_;  // else
-  bool is_lane_product_ = false;
-  LaneProduct lane_product_;  // likewise
-  bool is_half_vector_product_ = false;
-  HalfVectorProduct half_vector_product_;  // likewise
-  bool swaps_ = false;                     // lhs is taken for rhs
+  // One of these makes all of the result, or boxes do.
+  std::variant<std::monostate, ModeProduct, LaneProduct, HalfVectorProduct> whole_;
+  bool swaps_ = false;  // lhs is taken for rhs
   bool copies_result_ = false;
   StridedCopy result_copy_;             // from where it lies in order
   absl::InlinedVector<Loop, 4> loops_;  // the fastest first, which are those over summed axes

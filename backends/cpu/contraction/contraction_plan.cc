@@ -91,7 +91,7 @@ class Planner {
       ChooseBoxes(&plan);
       return plan;
     }
-    if (!needs_panels() && TiledGemm::Suits(space_, computed_)) return Unpacked();
+    if (!needs_panels() && TiledGemm::IsFastest(space_, computed_)) return Unpacked();
     DotPlan best;
     double least = std::numeric_limits<double>::infinity();
     for (const DotAxisList& order : SummedOrders(space_.roles[kSummed])) {
@@ -241,7 +241,7 @@ class Planner {
 
 bool WidensInTiles(const DotSpace& space, DType computed, const std::array<DotOperand, 2>& operands) {
   const bool has_half = kHalves.Contains(operands[kLhs].dtype) || kHalves.Contains(operands[kRhs].dtype);
-  if (computed != DType::kF32 || !has_half || !TiledGemm::Suits(space, computed)) return false;
+  if (computed != DType::kF32 || !has_half || !TiledGemm::IsFastest(space, computed)) return false;
   for (DotSide side : {kLhs, kRhs}) {
     if (!kHalves.Contains(operands[side].dtype) && operands[side].dtype != computed) return false;
     // A batch that lies innermost is packed by whole cache lines.

@@ -44,19 +44,22 @@ DotSide OtherSide(DotSide matrix) { return matrix == kLhs ? kRhs : kLhs; }
 
 }  // namespace
 
-bool HalfVectorProduct::Suits(const DotSpace& space, const std::array<DotOperand, 2>& operands, DType result_dtype) {
+std::optional<HalfVectorProduct> HalfVectorProduct::Plan(const DotSpace& space,
+                                                         const std::array<DotOperand, 2>& operands,
+                                                         DType result_dtype) {
   const DotSide side = MatrixSide(space, operands);
   const DType vector = operands[OtherSide(side)].dtype;
-  if (!kHalves.Contains(operands[side].dtype)) return false;
-  if (GetHalfVectorLoops(operands[side].dtype).by_rows == nullptr) return false;
-  if (vector != DType::kF32 && !kHalves.Contains(vector)) return false;
-  if (result_dtype != DType::kF32 && !kHalves.Contains(result_dtype)) return false;
+  if (!kHalves.Contains(operands[side].dtype)) return std::nullopt;
+  if (GetHalfVectorLoops(operands[side].dtype).by_rows == nullptr) return std::nullopt;
+  if (vector != DType::kF32 && !kHalves.Contains(vector)) return std::nullopt;
+  if (result_dtype != DType::kF32 && !kHalves.Contains(result_dtype)) return std::nullopt;
   const OneAxis outputs = OneOf(space.roles[FreeRole(side)]), terms = OneOf(space.roles[kSummed]);
   const OneAxis vectors = OneOf(space.roles[FreeRole(OtherSide(side))]);
-  if (!outputs.is_one || !terms.is_one || !vectors.is_one || vectors.axis.size > kMostVectors) return false;
-  if (outputs.axis.size * terms.axis.size < kLeastMatrixElements || terms.axis.size < 2) return false;
-  if (vectors.axis.size > 1 && std::min(outputs.axis.size, terms.axis.size) < kLeastVectorReads) return false;
-  return terms.axis.strides[side] == 1 || outputs.axis.strides[side] == 1;
+  if (!outputs.is_one || !terms.is_one || !vectors.is_one || vectors.axis.size > kMostVectors) return std::nullopt;
+  if (outputs.axis.size * terms.axis.size < kLeastMatrixElements || terms.axis.size < 2) return std::nullopt;
+  if (vectors.axis.size > 1 && std::min(outputs.axis.size, terms.axis.size) < kLeastVectorReads) return std::nullopt;
+  if (terms.axis.strides[side] != 1 && outputs.axis.strides[side] != 1) return std::nullopt;
+  return HalfVectorProduct(space, operands, result_dtype);
 }
 
 HalfVectorProduct::HalfVectorProduct(const DotSpace& space, const std::array<DotOperand, 2>& operands,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/operands/axes.h"
@@ -20,18 +21,16 @@ namespace tensord::cpu {
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class HalfVectorProduct {
  public:
-  // Tells whether one operand is such a matrix, dense along rows or columns, the other is a few vectors of 16-bit
-  // floats or F32, and the result is in either.
-  static bool Suits(const DotSpace& space, const std::array<DotOperand, 2>& operands, DType result_dtype);
-
-  HalfVectorProduct() = default;
-  // The space passed Suits.
-  HalfVectorProduct(const DotSpace& space, const std::array<DotOperand, 2>& operands, DType result_dtype);
+  // Plans the product; nothing unless one operand is such a matrix, dense along rows or columns, the other a few
+  // vectors of 16-bit floats or F32, and the result is in either.
+  static std::optional<HalfVectorProduct> Plan(const DotSpace& space, const std::array<DotOperand, 2>& operands,
+                                               DType result_dtype);
 
   int64_t scratch_bytes() const;
   void Run(const char* lhs, const char* rhs, char* result, char* scratch, ThreadPool& pool) const;
 
  private:
+  HalfVectorProduct(const DotSpace& space, const std::array<DotOperand, 2>& operands, DType result_dtype);
   void RunItem(int64_t item, const char* matrix, const char* vectors, char* result, float* partials) const;
   void WidenVector(const char* vector, int64_t terms, float* to) const;
   void Multiply(const uint16_t* a, int64_t outputs, int64_t terms, const float* x, float* sums) const;

@@ -27,20 +27,22 @@ bool AreOneFrom(int64_t stride, const DotAxisList& axes) {
 
 }  // namespace
 
-bool LaneProduct::Suits(int64_t rows, int64_t columns, int64_t terms, int64_t batch, DType dtype) {
+bool LaneProduct::TakesSizes(int64_t rows, int64_t columns, int64_t terms, int64_t batch, DType dtype) {
   if (GetLaneProductLoop(dtype) == nullptr || batch < kLeastBatch || terms > kMostTerms) return false;
   return rows <= kMostSide && columns <= kMostSide && rows * columns > 1 &&
          (rows + columns) * terms * StepOf(batch) * SizeOf(dtype) <= kMostPanelBytes;
 }
 
-bool LaneProduct::Suits(const DotSpace& space, DType dtype) {
+std::optional<LaneProduct> LaneProduct::Plan(const DotSpace& space, DType dtype) {
   const int64_t batch = space.Size(kBatch), rows = space.Size(kRows);
   // One thread makes it: larger work is left to products that several threads share.
   const double work =
       static_cast<double>(batch * rows) * static_cast<double>(space.Size(kColumns) * space.Size(kSummed));
-  if (work > kMostWork) return false;
-  return Suits(rows, space.Size(kColumns), space.Size(kSummed), batch, dtype) && AreOneFrom(1, space.roles[kBatch]) &&
-         AreOneFrom(batch, space.roles[kRows]) && AreOneFrom(batch * rows, space.roles[kColumns]);
+  if (work > kMostWork) return std::nullopt;
+  const bool lies_so = AreOneFrom(1, space.roles[kBatch]) && AreOneFrom(batch, space.roles[kRows]) &&
+                       AreOneFrom(batch * rows, space.roles[kColumns]);
+  if (!lies_so || !TakesSizes(rows, space.Size(kColumns), space.Size(kSummed), batch, dtype)) return std::nullopt;
+  return LaneProduct(space, dtype);
 }
 
 LaneProduct::LaneProduct(const DotSpace& space, DType dtype) : multiply_(GetLaneProductLoop(dtype)) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/contraction/lane_product_loops.h"
 #include "backends/cpu/contraction/operands/axes.h"
@@ -21,20 +22,18 @@ class LaneProduct {
   // Both operands, copied into the order of lanes: they leave half of a session's workspace to what goes by.
   static constexpr int64_t kMostPanelBytes = int64_t{4} << 20;
 
-  // Tells whether the space is such a contraction, and the machine has the loops.
-  static bool Suits(const DotSpace& space, DType dtype);
-  // Tells whether a contraction of these sizes would suit with the batch side by side in its result.
-  static bool Suits(int64_t rows, int64_t columns, int64_t terms, int64_t batch, DType dtype);
-
-  LaneProduct() = default;
-  // The space passed Suits.
-  LaneProduct(const DotSpace& space, DType dtype);
+  // Plans the contraction; nothing where it is no such one, or the machine lacks the loops.
+  static std::optional<LaneProduct> Plan(const DotSpace& space, DType dtype);
+  // Answers whether a contraction of these sizes would be such a one if its result lay like that.
+  static bool TakesSizes(int64_t rows, int64_t columns, int64_t terms, int64_t batch, DType dtype);
 
   int64_t scratch_bytes() const { return panel_bytes_[kLhs] + panel_bytes_[kRhs]; }
   // `scratch` is aligned to 64.
   void Run(const char* lhs, const char* rhs, char* result, char* scratch) const;
 
  private:
+  LaneProduct(const DotSpace& space, DType dtype);
+
   LaneProducts products_;  // without addresses
   LaneProductFunction multiply_ = nullptr;
   std::array<StridedCopy, 2> copies_;  // of the operands into their panels

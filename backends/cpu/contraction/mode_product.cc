@@ -35,7 +35,7 @@ void OffsetsAlong(const DotAxisList& axes, DotSide side, Offsets* offsets) {
 
 }  // namespace
 
-bool ModeProduct::SuitsWith(const DotSpace& space, DType dtype, DotSide matrix) {
+bool ModeProduct::IsMatrix(const DotSpace& space, DType dtype, DotSide matrix) {
   const DotSide tensor = matrix == kLhs ? kRhs : kLhs;
   const int64_t rows = space.Size(FreeRole(matrix)), terms = space.Size(kSummed);
   if (rows > kMostRows || terms > kMostTerms || terms < 2) return false;
@@ -45,17 +45,23 @@ bool ModeProduct::SuitsWith(const DotSpace& space, DType dtype, DotSide matrix) 
          NumElements(free) >= 4 * std::max(rows, terms);
 }
 
-bool ModeProduct::Suits(const DotSpace& space, DType dtype) {
-  if (GetModeProductLoop(dtype, kLeastModeRunBytes) == nullptr || space.Size(kBatch) != 1) return false;
-  return SuitsWith(space, dtype, kLhs) || SuitsWith(space, dtype, kRhs);
+std::optional<ModeProduct> ModeProduct::Plan(const DotSpace& space, DType dtype, bool conjugates_lhs,
+                                             bool conjugates_rhs) {
+  if (GetModeProductLoop(dtype, kLeastModeRunBytes) == nullptr || space.Size(kBatch) != 1) return std::nullopt;
+  for (const DotSide matrix : {kLhs, kRhs}) {
+    if (!IsMatrix(space, dtype, matrix)) continue;
+    ModeProduct product(space, dtype, matrix);
+    product.conjugates_matrix_ = matrix == kLhs ? conjugates_lhs : conjugates_rhs;
+    product.conjugates_tensor_ = matrix == kLhs ? conjugates_rhs : conjugates_lhs;
+    return product;
+  }
+  return std::nullopt;
 }
 
-ModeProduct::ModeProduct(const DotSpace& space, DType dtype, bool conjugates_lhs, bool conjugates_rhs)
+ModeProduct::ModeProduct(const DotSpace& space, DType dtype, DotSide matrix)
     : dtype_(dtype),
       element_bytes_(SizeOf(dtype)),
-      matrix_(SuitsWith(space, dtype, kLhs) ? kLhs : kRhs),
-      conjugates_matrix_(matrix_ == kLhs ? conjugates_lhs : conjugates_rhs),
-      conjugates_tensor_(matrix_ == kLhs ? conjugates_rhs : conjugates_lhs),
+      matrix_(matrix),
       rows_(space.Size(FreeRole(matrix_))),
       terms_(space.Size(kSummed)) {
   const DotSide tensor = matrix_ == kLhs ? kRhs : kLhs;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/contraction/mode_product_loops.h"
@@ -20,12 +21,8 @@ namespace tensord::cpu {
 // threads.
 class ModeProduct {
  public:
-  // Tells whether one operand is such a matrix, and the machine has the loops.
-  static bool Suits(const DotSpace& space, DType dtype);
-
-  ModeProduct() = default;
-  // The space passed Suits.
-  ModeProduct(const DotSpace& space, DType dtype, bool conjugates_lhs, bool conjugates_rhs);
+  // Plans the product; nothing where neither operand is such a matrix, or the machine lacks the loops.
+  static std::optional<ModeProduct> Plan(const DotSpace& space, DType dtype, bool conjugates_lhs, bool conjugates_rhs);
 
   void Run(const char* lhs, const char* rhs, char* result, ThreadPool& pool) const;
 
@@ -42,7 +39,8 @@ class ModeProduct {
   using Offsets = std::array<int64_t, kMostRows>;
   static_assert(kMostRows == kMostTerms);
 
-  static bool SuitsWith(const DotSpace& space, DType dtype, DotSide matrix);
+  ModeProduct(const DotSpace& space, DType dtype, DotSide matrix);
+  static bool IsMatrix(const DotSpace& space, DType dtype, DotSide side);
   void PlanTasks(const DotAxisList& free, DotSide tensor);
   template <typename Real, bool kIsComplex>
   void PackMatrix(const void* from, void* to) const;

@@ -15,16 +15,13 @@ DotSpace SpaceOf(const MatrixProduct& p) {
 
 }  // namespace
 
-PlainProduct::PlainProduct(DType dtype, const MatrixProduct& product) : dtype_(dtype), product_(product) {
-  const DotSpace space = SpaceOf(product);
-  is_tiled_ = TiledGemm::Suits(space, dtype);
-  if (is_tiled_) tiled_ = TiledGemm(space, dtype);
-}
+PlainProduct::PlainProduct(DType dtype, const MatrixProduct& product)
+    : dtype_(dtype), product_(product), tiled_(TiledGemm::Plan(SpaceOf(product), dtype)) {}
 
 void PlainProduct::Run(const void* a, const void* b, void* c, char* scratch, bool accumulates, ThreadPool& pool) const {
-  if (is_tiled_) {
-    tiled_.Run(static_cast<const char*>(a), static_cast<const char*>(b), static_cast<char*>(c), scratch, accumulates,
-               pool);
+  if (is_tiled()) {
+    tiled_->Run(static_cast<const char*>(a), static_cast<const char*>(b), static_cast<char*>(c), scratch, accumulates,
+                pool);
     return;
   }
   if (product_.m == 0 || product_.n == 0 || product_.k == 0) return;

@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_CONTRACTION_PLAIN_PRODUCT_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/contraction/tiled_gemm.h"
 #include "backends/cpu/machine/thread_pool.h"
@@ -20,16 +21,15 @@ class PlainProduct {
   // Sizes and strides fit 32 bits, and each operand has unit stride along one axis.
   PlainProduct(DType dtype, const MatrixProduct& product);
 
-  bool is_tiled() const { return is_tiled_; }
-  int64_t scratch_bytes() const { return is_tiled_ ? tiled_.scratch_bytes() : 0; }
+  bool is_tiled() const { return tiled_.has_value(); }
+  int64_t scratch_bytes() const { return is_tiled() ? tiled_->scratch_bytes() : 0; }
   // `scratch` is aligned to 64.
   void Run(const void* a, const void* b, void* c, char* scratch, bool accumulates, ThreadPool& pool) const;
 
  private:
   DType dtype_ = DType::kInvalid;
   MatrixProduct product_;
-  bool is_tiled_ = false;
-  TiledGemm tiled_;
+  std::optional<TiledGemm> tiled_;  // where that is faster
 };
 
 }  // namespace tensord::cpu

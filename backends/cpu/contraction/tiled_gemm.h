@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
@@ -43,18 +44,15 @@ struct GemmEpilogue {
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class TiledGemm {
  public:
-  // Tells whether the machine has the loops and they are the fastest way.
-  static bool Suits(const DotSpace& space, DType dtype);
-  // The same for operands of which some are read with zeros around them.
-  static bool Suits(const DotSpace& space, DType dtype, const PaddedTensors& padded);
-
-  TiledGemm() = default;
-  // The space passed Suits.
-  explicit TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded = {});
-  // Computed in F32, of operands that may be 16-bit floats: these are always packed.
-  TiledGemm(const DotSpace& space, const std::array<DType, 2>& read);
-  // Plans operands of which some are products of factors; the space passed the first Suits.
-  TiledGemm(const DotSpace& space, DType dtype, const FactoredTensors& factored);
+  // Plans the product; nothing where the machine lacks the loops or they are not the fastest way. Operands may be read
+  // with zeros around them.
+  static std::optional<TiledGemm> Plan(const DotSpace& space, DType dtype, const PaddedTensors& padded = {});
+  // Plans the product of operands of which some are products of factors.
+  static std::optional<TiledGemm> Plan(const DotSpace& space, DType dtype, const FactoredTensors& factored);
+  // Plans the product in F32 of operands that may be 16-bit floats, which are always packed. IsFastest said so of F32.
+  static TiledGemm PlanWidening(const DotSpace& space, const std::array<DType, 2>& read);
+  // Answers whether Plan gives a product, for who only asks.
+  static bool IsFastest(const DotSpace& space, DType dtype);
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // Returns the number of threads that make pieces of the result at a time.
@@ -94,7 +92,7 @@ class TiledGemm {
     kOwnProducts,  // products of a batch by who multiplies them
   };
 
-  TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded, const std::array<DType, 2>& read,
+  TiledGemm(const DotSpace& ordered, DType dtype, const PaddedTensors& padded, const std::array<DType, 2>& read,
             const FactoredTensors& factored);
   int64_t BytesOf(DotSide side) const { return side == kDotResult ? element_bytes_ : SizeOf(operands_[side].dtype); }
   bool reads_halves() const { return operands_[kLhs].dtype != dtype_ || operands_[kRhs].dtype != dtype_; }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "backends/cpu/contraction/tiled_gemm.h"
@@ -100,8 +101,8 @@ void OrderForWindows(const GemmTiles& tiles, const PaddedTensor& padded, int64_t
   const DotAxisList lines = MergeOn(kLhs, space->roles[kRows]), batch = MergeOn(kLhs, space->roles[kBatch]);
   const auto suits = [&](const DotAxisList& summed) {
     const DotAxisList terms = MergeOn(kLhs, summed);
-    return (padded.axes.empty() || PaddedLines::Suits(kLhs, padded, lines, terms, batch)) &&
-           WindowRows::Suits(padded, lines, terms, element_bytes, tiles.window_lanes);
+    return (padded.axes.empty() || PaddedLines::CanFollow(kLhs, padded, lines, terms, batch)) &&
+           WindowRows::AreFaster(padded, lines, terms, element_bytes, tiles.window_lanes);
   };
   if (suits(space->roles[kSummed])) return;
   DotAxisList summed = SortedBy(kLhs, space->roles[kSummed]);
@@ -133,14 +134,8 @@ DotSpace InOrderOfPacking(const DotSpace& space, const GemmTiles& tiles, const P
   return best;
 }
 
-}  // namespace
-
-bool TiledGemm::Suits(const DotSpace& space, DType dtype) { return Suits(space, dtype, {}); }
-
-bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensors& padded) {
-  const GemmTiles tiles = GetGemmTiles(dtype);
-  if (tiles.rows == 0) return false;
-  const DotSpace space = InOrderOfPacking(unordered, tiles, padded, SizeOf(dtype));
+// Whether the loops are the fastest way; the space is in the order in which it is packed.
+bool IsFastestInOrder(const DotSpace& space, const GemmTiles& tiles, DType dtype, const PaddedTensors& padded) {
   const int64_t m = space.Size(kRows), n = space.Size(kColumns), k = space.Size(kSummed);
   // Vectors, and what is tiny, have loops of their own (Gemm).
   if (m * SizeOf(dtype) < 16 || n < 2 || k < 4 || (m <= kMaxTinyRows && k <= kMaxTinyTerms)) return false;
@@ -154,7 +149,7 @@ bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensor
     const DotAxisList terms = MergeOn(side, space.roles[kSummed]);
     if ((lines.size() > 1 || terms.size() > 1) && others < kLeastReads) return false;
     if (!padded[side].axes.empty() &&
-        !PaddedLines::Suits(side, padded[side], lines, terms, MergeOn(side, space.roles[kBatch]))) {
+        !PaddedLines::CanFollow(side, padded[side], lines, terms, MergeOn(side, space.roles[kBatch]))) {
       return false;
     }
   }
@@ -165,19 +160,39 @@ bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensor
          (k >= kScatteredTerms && run.size * SizeOf(dtype) >= kScatteredRunBytes);
 }
 
-TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded)
-    : TiledGemm(space, dtype, padded, {dtype, dtype}, {}) {}
+// In the order in which it is packed; nothing where the machine lacks the loops or they are not the fastest way.
+std::optional<DotSpace> SpaceOfTiles(const DotSpace& space, DType dtype, const PaddedTensors& padded) {
+  const GemmTiles tiles = GetGemmTiles(dtype);
+  if (tiles.rows == 0) return std::nullopt;
+  DotSpace ordered = InOrderOfPacking(space, tiles, padded, SizeOf(dtype));
+  if (!IsFastestInOrder(ordered, tiles, dtype, padded)) return std::nullopt;
+  return ordered;
+}
 
-TiledGemm::TiledGemm(const DotSpace& space, const std::array<DType, 2>& read)
-    : TiledGemm(space, DType::kF32, {}, read, {}) {}
+}  // namespace
 
-TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const FactoredTensors& factored)
-    : TiledGemm(space, dtype, {}, {dtype, dtype}, factored) {}
+bool TiledGemm::IsFastest(const DotSpace& space, DType dtype) { return SpaceOfTiles(space, dtype, {}).has_value(); }
 
-TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors& padded,
-                     const std::array<DType, 2>& read, const FactoredTensors& factored)
-    : tiles_(GetGemmTiles(dtype)), dtype_(dtype), element_bytes_(SizeOf(dtype)), num_products_(unordered.Size(kBatch)) {
-  const DotSpace space = InOrderOfPacking(unordered, tiles_, padded, element_bytes_);
+std::optional<TiledGemm> TiledGemm::Plan(const DotSpace& space, DType dtype, const PaddedTensors& padded) {
+  const std::optional<DotSpace> ordered = SpaceOfTiles(space, dtype, padded);
+  if (!ordered.has_value()) return std::nullopt;
+  return TiledGemm(*ordered, dtype, padded, {dtype, dtype}, {});
+}
+
+std::optional<TiledGemm> TiledGemm::Plan(const DotSpace& space, DType dtype, const FactoredTensors& factored) {
+  const std::optional<DotSpace> ordered = SpaceOfTiles(space, dtype, {});
+  if (!ordered.has_value()) return std::nullopt;
+  return TiledGemm(*ordered, dtype, {}, {dtype, dtype}, factored);
+}
+
+TiledGemm TiledGemm::PlanWidening(const DotSpace& space, const std::array<DType, 2>& read) {
+  const DType dtype = DType::kF32;
+  return TiledGemm(InOrderOfPacking(space, GetGemmTiles(dtype), {}, SizeOf(dtype)), dtype, {}, read, {});
+}
+
+TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded, const std::array<DType, 2>& read,
+                     const FactoredTensors& factored)
+    : tiles_(GetGemmTiles(dtype)), dtype_(dtype), element_bytes_(SizeOf(dtype)), num_products_(space.Size(kBatch)) {
   rows_.size = space.Size(kRows);
   columns_.size = space.Size(kColumns);
   terms_.size = space.Size(kSummed);
@@ -248,8 +263,10 @@ int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
 void TiledGemm::PlanWindows(const PaddedTensor& padded) {
   TiledOperand& lhs = operands_[kLhs];
   if (!lhs.is_packed || lhs.dtype != dtype_ || lhs.factored.is_used()) return;
-  if (!WindowRows::Suits(padded, lhs.lines, lhs.terms, element_bytes_, tiles_.window_lanes)) return;
-  lhs.windows = WindowRows(padded, lhs.lines, lhs.terms, element_bytes_, tiles_.window_lanes);
+  std::optional<WindowRows> windows =
+      WindowRows::Plan(padded, lhs.lines, lhs.terms, element_bytes_, tiles_.window_lanes);
+  if (!windows.has_value()) return;
+  lhs.windows = *std::move(windows);
   lhs.is_packed = false;
   if (operands_[kRhs].terms[0].strides[kRhs] != 1) operands_[kRhs].is_packed = true;
 }
@@ -265,8 +282,9 @@ void TiledGemm::PlanSlide(const PaddedTensor& padded) {
   const int64_t bytes = 3 * slide.reach() * NumElements(terms) * element_bytes_;
   if (bytes > MachineCacheSizes().l2 / 2) return;
   if (lhs.padded.is_used()) {
-    if (!PaddedLines::Suits(kLhs, padded, lines, terms, {})) return;
-    lhs.padded = PaddedLines(kLhs, padded, lines, terms, element_bytes_);
+    std::optional<PaddedLines> slid = PaddedLines::Plan(kLhs, padded, lines, terms, element_bytes_);
+    if (!slid.has_value()) return;
+    lhs.padded = *std::move(slid);
   }
   lhs.lines = lines;
   lhs.terms = terms;

@@ -210,8 +210,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeAffineDotKernel(const BoundInstructi
     const DotAxisList& lines = made.space.roles[side == kLhs ? kRows : kColumns];
     has_runs = has_runs && !lines.empty() && lines[0].size >= kLeastPackedRun;
   }
-  if (pads && has_runs && lhs.dtype == dtype && TiledGemm::Suits(made.space, dtype, padded)) {
-    return std::make_unique<PaddedDotKernel>(TiledGemm(made.space, dtype, padded), operands, made.swaps);
+  if (pads && has_runs && lhs.dtype == dtype) {
+    std::optional<TiledGemm> tiled = TiledGemm::Plan(made.space, dtype, padded);
+    if (tiled.has_value()) return std::make_unique<PaddedDotKernel>(*std::move(tiled), operands, made.swaps);
   }
   ASSIGN_OR_RETURN(Contraction contraction, Contraction::Create(made.space, read, dtype));
   return std::make_unique<AffineDotKernel>(std::move(contraction), std::move(operands), made.swaps);

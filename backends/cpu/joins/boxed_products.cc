@@ -165,7 +165,7 @@ class ProductJoin {
     for (const int64_t axis : product.attrs->Ints("lhs_contracting_dimensions")) {
       terms *= product.operands[0].shape[static_cast<size_t>(axis)];
     }
-    if (!LaneProduct::Suits(elements[2], elements[3], terms, elements[0] * elements[1], dtype)) return {};
+    if (!LaneProduct::TakesSizes(elements[2], elements[3], terms, elements[0] * elements[1], dtype)) return {};
     std::vector<size_t> order;
     for (const std::vector<size_t>& part : parts) order.insert(order.end(), part.begin(), part.end());
     return order;

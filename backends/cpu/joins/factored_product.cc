@@ -63,21 +63,29 @@ std::optional<Multiplication> FactorsOf(const BoundInstruction& map) {
   return alone.has_value() ? FactorsOf(*alone, dtype) : std::nullopt;
 }
 
-// The sides exchanged where the result begins with an axis of the second operand, and columns in the order in which
-// they are read where only that suits the tiles.
-struct TiledSpace {
+// Which sides are exchanged, and the product of what is read there.
+struct TiledSides {
+  TiledGemm product;
   DotSpace space;
-  bool swaps = false;
+  bool are_swapped = false;
 };
 
-std::optional<TiledSpace> SpaceOfTiles(DotSpace space, DType dtype) {
+// The sides exchanged where the result begins with an axis of the second operand, and columns in the order in which
+// they are read where only that suits the tiles.
+std::optional<TiledSides> PlanSides(DotSpace space, DType dtype, FactoredTensors factored) {
   const DotAxisList &rows = space.roles[kRows], &columns = space.roles[kColumns];
-  TiledSpace tiled;
-  tiled.swaps = !rows.empty() && !columns.empty() && columns[0].strides[kDotResult] == 1;
-  tiled.space = tiled.swaps ? Swapped(std::move(space)) : std::move(space);
-  if (TiledGemm::Suits(tiled.space, dtype)) return tiled;
-  tiled.space.roles[kColumns] = SortedBy(kRhs, tiled.space.roles[kColumns]);
-  return TiledGemm::Suits(tiled.space, dtype) ? std::make_optional(std::move(tiled)) : std::nullopt;
+  const bool swaps = !rows.empty() && !columns.empty() && columns[0].strides[kDotResult] == 1;
+  if (swaps) {
+    space = Swapped(std::move(space));
+    std::swap(factored[kLhs], factored[kRhs]);
+  }
+  std::optional<TiledGemm> product = TiledGemm::Plan(space, dtype, factored);
+  if (!product.has_value()) {
+    space.roles[kColumns] = SortedBy(kRhs, space.roles[kColumns]);
+    product = TiledGemm::Plan(space, dtype, factored);
+  }
+  if (!product.has_value()) return std::nullopt;
+  return TiledSides{.product = *std::move(product), .space = std::move(space), .are_swapped = swaps};
 }
 
 // Where what is multiplied would leave the thread's cache on its way to the contraction.
@@ -105,9 +113,10 @@ std::unique_ptr<const FactoredProduct> FactoredProduct::PlanMaps(absl::Span<cons
   const auto is_converted = [&](const ConcreteType& operand) { return operand.dtype != result.dtype; };
   if (result.num_elements() == 0 || is_converted(bound.operands[0]) || is_converted(bound.operands[1])) return nullptr;
 
-  std::unique_ptr<FactoredProduct> joined(new FactoredProduct());
   FactoredTensors factored;
-  for (size_t side = 0; side < 2; ++side) joined->operands_[side] = {dot.operands[side]};
+  std::array<absl::InlinedVector<Slot, 2>, 2> operands = {{{dot.operands[0]}, {dot.operands[1]}}};
+  std::array<bool, 2> is_factored = {false, false};
+  absl::InlinedVector<Slot, 2> passing;
   bool pays = use == EpilogueUse::kAlways;
   for (const SegmentInstruction& map : maps) {
     if (map.results.size() != 1 || map.num_readers[0] != 1) return nullptr;
@@ -115,24 +124,26 @@ std::unique_ptr<const FactoredProduct> FactoredProduct::PlanMaps(absl::Span<cons
     if (map.results[0] != dot.operands[side]) return nullptr;
     std::optional<Multiplication> factors = FactorsOf(map.bound);
     if (!factors.has_value()) return nullptr;
-    joined->operands_[side].clear();
-    for (const size_t operand : factors->operands) joined->operands_[side].push_back(map.operands[operand]);
+    operands[side].clear();
+    for (const size_t operand : factors->operands) operands[side].push_back(map.operands[operand]);
     factored[side] = std::move(factors->tensor);
-    joined->is_factored_[side] = true;
-    joined->passing_.push_back(map.results[0]);
+    is_factored[side] = true;
+    passing.push_back(map.results[0]);
     pays = pays || Pays(map.bound.results[0]);
   }
   if (!pays) return nullptr;
-  const std::optional<TiledSpace> tiled = SpaceOfTiles(DotSpaceOf(bound), result.dtype);
+  std::optional<TiledSides> tiled = PlanSides(DotSpaceOf(bound), result.dtype, std::move(factored));
   if (!tiled.has_value()) return nullptr;
-  if (tiled->swaps) {
-    std::swap(factored[kLhs], factored[kRhs]);
-    std::swap(joined->operands_[kLhs], joined->operands_[kRhs]);
-    std::swap(joined->is_factored_[kLhs], joined->is_factored_[kRhs]);
+  if (tiled->are_swapped) {
+    std::swap(operands[kLhs], operands[kRhs]);
+    std::swap(is_factored[kLhs], is_factored[kRhs]);
   }
-  joined->product_ = TiledGemm(tiled->space, result.dtype, factored);
-  joined->packs_runs_of_rows_ = tiled->space.Size(kBatch) == 1 && joined->is_factored_[kLhs] &&
-                                !joined->is_factored_[kRhs] && tiled->space.roles[kRows][0].strides[kLhs] == 1;
+  std::unique_ptr<FactoredProduct> joined(new FactoredProduct(std::move(tiled->product)));
+  joined->packs_runs_of_rows_ = tiled->space.Size(kBatch) == 1 && is_factored[kLhs] && !is_factored[kRhs] &&
+                                tiled->space.roles[kRows][0].strides[kLhs] == 1;
+  joined->operands_ = std::move(operands);
+  joined->is_factored_ = is_factored;
+  joined->passing_ = std::move(passing);
   joined->result_ = dot.results[0];
   return joined;
 }

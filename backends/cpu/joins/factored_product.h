@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -36,11 +37,11 @@ class FactoredProduct final : public Join {
   absl::Status Run(const JoinRun& run) const override;
 
  private:
-  FactoredProduct() = default;
+  explicit FactoredProduct(TiledGemm product) : product_(std::move(product)) {}
   static std::unique_ptr<const FactoredProduct> PlanMaps(absl::Span<const SegmentInstruction> maps,
                                                          const SegmentInstruction& dot, EpilogueUse use);
 
-  TiledGemm product_;
+  const TiledGemm product_;
   // By side of the products: the slots of the factors, or of the operand that is there.
   std::array<absl::InlinedVector<Slot, 2>, 2> operands_;
   std::array<bool, 2> is_factored_ = {false, false};

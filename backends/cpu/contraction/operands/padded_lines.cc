@@ -63,8 +63,8 @@ bool PaddedLines::Follow(DotSide side, const PaddedTensor& tensor, const DotAxis
   return true;
 }
 
-bool PaddedLines::Suits(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines, const DotAxisList& terms,
-                        const DotAxisList& batch) {
+bool PaddedLines::CanFollow(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines,
+                            const DotAxisList& terms, const DotAxisList& batch) {
   const auto is_padded = [](const PaddedTensor::Axis& axis) { return axis.is_padded(); };
   if (std::count_if(tensor.axes.begin(), tensor.axes.end(), is_padded) > static_cast<ptrdiff_t>(kMaxEdges)) {
     return false;
@@ -78,6 +78,12 @@ bool PaddedLines::Suits(DotSide side, const PaddedTensor& tensor, const DotAxisL
     }
   }
   return true;
+}
+
+std::optional<PaddedLines> PaddedLines::Plan(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines,
+                                             const DotAxisList& terms, int64_t element_bytes) {
+  if (!CanFollow(side, tensor, lines, terms, {})) return std::nullopt;
+  return PaddedLines(side, tensor, lines, terms, element_bytes);
 }
 
 PaddedLines::PaddedLines(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines, const DotAxisList& terms,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
@@ -32,13 +33,16 @@ using PaddedTensors = std::array<PaddedTensor, 2>;  // by side
 // Immutable after construction, so thread-safe. Pack does not allocate and cannot fail.
 class PaddedLines {
  public:
-  // Tells whether the axes can be followed. Each moves along one axis of the tensor, or along several without padding.
-  // The first axes of the terms and of the batch move only along axes without padding.
-  static bool Suits(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines, const DotAxisList& terms,
-                    const DotAxisList& batch);
+  // Answers whether the axes can be followed: each moves along one axis of the tensor or several that have no padding,
+  // and the first of the terms and the batch along none that has.
+  static bool CanFollow(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines, const DotAxisList& terms,
+                        const DotAxisList& batch);
+  // Plans lines and terms of a tensor without a batch; nothing where they cannot be followed.
+  static std::optional<PaddedLines> Plan(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines,
+                                         const DotAxisList& terms, int64_t element_bytes);
 
   PaddedLines() = default;
-  // The axes passed Suits.
+  // CanFollow said so of the axes.
   PaddedLines(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines, const DotAxisList& terms,
               int64_t element_bytes);
 

@@ -50,8 +50,8 @@ bool CrowdsCache(int64_t stride_bytes, int64_t terms) {
 
 }  // namespace
 
-bool WindowRows::Suits(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
-                       int64_t element_bytes, int64_t lanes) {
+bool WindowRows::AreFaster(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
+                           int64_t element_bytes, int64_t lanes) {
   if (lanes == 0 || terms.size() < 2 || terms[0].size < kLeastTermRun) return false;
   const DotAxisList merged = Merged(Unpadded(padded, rows)), lying_terms = Unpadded(padded, terms);
   if (merged.empty() || merged[0].strides[kLhs] != 1 || merged[0].size < lanes) return false;
@@ -61,6 +61,12 @@ bool WindowRows::Suits(const PaddedTensor& padded, const DotAxisList& rows, cons
   const int64_t entries = (num_rows + lanes - 1) / lanes * runs * (merged.size() == 1 ? 1 : 2);
   const int64_t tensor_bytes = num_rows * terms[0].size * element_bytes;
   return entries <= std::min(kMaxTableEntries, tensor_bytes / kTableShare / int64_t{sizeof(uint16_t)});
+}
+
+std::optional<WindowRows> WindowRows::Plan(const PaddedTensor& padded, const DotAxisList& rows,
+                                           const DotAxisList& terms, int64_t element_bytes, int64_t lanes) {
+  if (!AreFaster(padded, rows, terms, element_bytes, lanes)) return std::nullopt;
+  return WindowRows(padded, rows, terms, element_bytes, lanes);
 }
 
 WindowRows::WindowRows(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,

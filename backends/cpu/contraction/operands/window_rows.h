@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_CONTRACTION_OPERANDS_WINDOW_ROWS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backends/cpu/contraction/operands/axes.h"
@@ -18,15 +19,15 @@ namespace tensord::cpu {
 // Immutable after construction, so thread-safe.
 class WindowRows {
  public:
-  // Tells whether the rows are windows, and copying them is not faster. `padded` is empty if nothing is padded; else
-  // the axes have to pass PaddedLines::Suits as well. `lanes` is the length of a vector; 0: tiles cannot read windows.
-  static bool Suits(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
-                    int64_t element_bytes, int64_t lanes);
+  // Plans the rows; nothing where they are no windows, or copying them is the faster way. `padded` is empty where
+  // nothing is; else PaddedLines can follow the axes. `lanes` of a vector; 0: tiles cannot.
+  static std::optional<WindowRows> Plan(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
+                                        int64_t element_bytes, int64_t lanes);
+  // Answers whether Plan gives rows, for who only asks.
+  static bool AreFaster(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
+                        int64_t element_bytes, int64_t lanes);
 
   WindowRows() = default;
-  // Takes axes that passed Suits.
-  WindowRows(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms, int64_t element_bytes,
-             int64_t lanes);
 
   bool is_used() const { return run_terms_ > 0; }
   // Summed terms that are gone through by steps.
@@ -36,6 +37,9 @@ class WindowRows {
   int64_t term_step() const { return term_step_; }
 
  private:
+  WindowRows(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms, int64_t element_bytes,
+             int64_t lanes);
+
   int64_t lanes_ = 1;
   int64_t pieces_ = 1;
   int64_t run_terms_ = 0;

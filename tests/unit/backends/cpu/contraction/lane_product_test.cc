@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ template <typename T>
 void ExpectFusedSums(int64_t batch, int64_t rows, int64_t columns, int64_t terms) {
   const DType dtype = sizeof(T) == 4 ? DType::kF32 : DType::kF64;
   const DotSpace space = SpaceOf(batch, rows, columns, terms);
-  if (!LaneProduct::Suits(space, dtype)) return;
-  const LaneProduct product(space, dtype);
+  const std::optional<LaneProduct> planned = LaneProduct::Plan(space, dtype);
+  if (!planned.has_value()) return;
+  const LaneProduct& product = *planned;
   const std::vector<T> lhs = SampleValues<T>(batch * rows * terms * 2, 1);
   const std::vector<T> rhs = SampleValues<T>(batch * columns * terms * 3, 2);
   const int64_t elements = batch * rows * columns;
@@ -64,18 +66,18 @@ TEST(LaneProductTest, SumsAreFusedInTheOrderOfTheirTerms) {
   });
 }
 
-TEST(LaneProductTest, SuitsSmallMatricesWhoseBatchLiesTogether) {
+TEST(LaneProductTest, TakesSmallMatricesWhoseBatchLiesTogether) {
   if (GetLaneProductLoop(DType::kF64) == nullptr) GTEST_SKIP() << "the machine has no loops";
-  EXPECT_TRUE(LaneProduct::Suits(SpaceOf(64, 3, 3, 3), DType::kF64));
-  EXPECT_FALSE(LaneProduct::Suits(SpaceOf(64, 3, 3, 3), DType::kI32));
-  EXPECT_FALSE(LaneProduct::Suits(SpaceOf(8, 3, 3, 3), DType::kF64));
-  EXPECT_FALSE(LaneProduct::Suits(SpaceOf(64, 3, 3, 32), DType::kF64));
-  EXPECT_FALSE(LaneProduct::Suits(SpaceOf(64, 1, 1, 3), DType::kF64));
-  EXPECT_FALSE(LaneProduct::Suits(SpaceOf(1 << 20, 3, 3, 3), DType::kF64));  // panels of 144 MiB
+  EXPECT_TRUE(LaneProduct::Plan(SpaceOf(64, 3, 3, 3), DType::kF64).has_value());
+  EXPECT_FALSE(LaneProduct::Plan(SpaceOf(64, 3, 3, 3), DType::kI32).has_value());
+  EXPECT_FALSE(LaneProduct::Plan(SpaceOf(8, 3, 3, 3), DType::kF64).has_value());
+  EXPECT_FALSE(LaneProduct::Plan(SpaceOf(64, 3, 3, 32), DType::kF64).has_value());
+  EXPECT_FALSE(LaneProduct::Plan(SpaceOf(64, 1, 1, 3), DType::kF64).has_value());
+  EXPECT_FALSE(LaneProduct::Plan(SpaceOf(1 << 20, 3, 3, 3), DType::kF64).has_value());  // panels of 144 MiB
   DotSpace rows_first = SpaceOf(64, 3, 3, 3);
   rows_first.roles[kRows][0].strides[kDotResult] = 1;
   rows_first.roles[kBatch][0].strides[kDotResult] = 9;
-  EXPECT_FALSE(LaneProduct::Suits(rows_first, DType::kF64));
+  EXPECT_FALSE(LaneProduct::Plan(rows_first, DType::kF64).has_value());
 }
 
 }  // namespace

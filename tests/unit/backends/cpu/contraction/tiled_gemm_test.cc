@@ -103,7 +103,7 @@ std::vector<T> SmallIntegers(int64_t count, std::mt19937& random) {
 template <typename T>
 std::vector<T> Run(const Layout& layout, const std::vector<T>& lhs, const std::vector<T>& rhs, std::vector<T> result,
                    bool accumulates, int threads) {
-  const TiledGemm gemm(layout.space, kDTypeOf<T>);
+  const TiledGemm gemm = *TiledGemm::Plan(layout.space, kDTypeOf<T>);
   std::vector<char> storage(static_cast<size_t>(gemm.scratch_bytes()) + 64, '\xff');
   char* const scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
   gemm.Run(reinterpret_cast<const char*>(lhs.data()), reinterpret_cast<const char*>(rhs.data()),
@@ -116,7 +116,7 @@ std::vector<T> Run(const Layout& layout, const std::vector<T>& lhs, const std::v
 template <typename T>
 std::vector<T> RunInPieces(const Layout& layout, const std::vector<T>& lhs, const std::vector<T>& rhs,
                            std::vector<T> result, bool accumulates, bool in_blocks, T factor, int threads) {
-  const TiledGemm gemm(layout.space, kDTypeOf<T>);
+  const TiledGemm gemm = *TiledGemm::Plan(layout.space, kDTypeOf<T>);
   const int64_t block_bytes = gemm.block_bytes();
   std::vector<char> storage(static_cast<size_t>(gemm.scratch_bytes() + 64), '\xff');
   std::vector<char> blocks(static_cast<size_t>(in_blocks ? gemm.slots() * block_bytes : 0), '\xff');
@@ -145,7 +145,7 @@ std::vector<T> RunInPieces(const Layout& layout, const std::vector<T>& lhs, cons
 template <typename T>
 void Check(const GemmSizes& sizes, std::mt19937& random) {
   const Layout layout(sizes, random);
-  if (!TiledGemm::Suits(layout.space, kDTypeOf<T>)) return;
+  if (!TiledGemm::IsFastest(layout.space, kDTypeOf<T>)) return;
   SCOPED_TRACE(
       absl::StrCat(sizeof(T), " bytes, m ", sizes.m, ", n ", sizes.n, ", k ", sizes.k, ", batch ", sizes.batch));
   const auto lhs = SmallIntegers<T>(layout.elements[kLhs], random);
@@ -173,11 +173,11 @@ void Check(const GemmSizes& sizes, std::mt19937& random) {
   }
   const std::vector<T> start(expected.size(), before);
   for (int threads : {1, 3}) ASSERT_EQ(Run(layout, lhs, rhs, start, accumulates, threads), expected);
-  if (!TiledGemm(layout.space, kDTypeOf<T>).makes_pieces()) return;
+  if (!TiledGemm::Plan(layout.space, kDTypeOf<T>)->makes_pieces()) return;
   std::vector<T> tripled = expected;
   for (T& value : tripled) value *= 3;
   ASSERT_EQ(RunInPieces(layout, lhs, rhs, start, accumulates, false, T(3), 3), tripled);
-  if (accumulates || !TiledGemm(layout.space, kDTypeOf<T>).makes_whole_sums()) return;
+  if (accumulates || !TiledGemm::Plan(layout.space, kDTypeOf<T>)->makes_whole_sums()) return;
   ASSERT_EQ(RunInPieces(layout, lhs, rhs, start, accumulates, true, T(3), 3), tripled);
 }
 
@@ -279,7 +279,7 @@ TEST(TiledGemmTest, ResultsWhoseAxesEndInTiles) {
     space.roles[kRows] = {{run, {1, 0, 1}}, {3, {run, 0, run * 9}}};
     space.roles[kColumns] = {{9, {0, terms, run}}, {5, {0, terms * 9, run * 27}}};
     space.roles[kSummed] = {{terms, {run * 3, 1, 0}}};
-    return TiledGemm::Suits(space, DType::kF64);
+    return TiledGemm::IsFastest(space, DType::kF64);
   };
   EXPECT_TRUE(suits(81, 50));
   EXPECT_FALSE(suits(81, 8));  // too short for the tiles to be copied
@@ -290,7 +290,7 @@ template <typename T>
 void CheckBits(const GemmSizes& sizes) {
   std::mt19937 random(5);
   const Layout layout(sizes, random);
-  if (!TiledGemm::Suits(layout.space, kDTypeOf<T>)) GTEST_SKIP() << "no loops for this machine";
+  if (!TiledGemm::IsFastest(layout.space, kDTypeOf<T>)) GTEST_SKIP() << "no loops for this machine";
   std::uniform_real_distribution<T> uniform(-1, 1);
   std::vector<T> lhs(static_cast<size_t>(layout.elements[kLhs])), rhs(static_cast<size_t>(layout.elements[kRhs]));
   for (T& value : lhs) value = uniform(random);
@@ -318,8 +318,8 @@ TEST(TiledGemmTest, NanAndInfinityStayInTheirRowAndColumn) {
     space.roles[kRows] = {{kM, {1, 0, 1}}};
     space.roles[kColumns] = {{kN, {0, kK, kM}}};
     space.roles[kSummed] = {{kK, {kM, 1, 0}}};
-    if (!TiledGemm::Suits(space, DType::kF64)) return;
-    const TiledGemm gemm(space, DType::kF64);
+    if (!TiledGemm::IsFastest(space, DType::kF64)) return;
+    const TiledGemm gemm = *TiledGemm::Plan(space, DType::kF64);
     std::vector<double> lhs(kM * kK, 1), rhs(kK * kN, 0), result(kM * kN, 7);
     lhs[kM - 1 + 3 * kM] = std::numeric_limits<double>::infinity();
     rhs[4 + (kN - 1) * kK] = std::numeric_limits<double>::quiet_NaN();
@@ -341,7 +341,7 @@ TEST(TiledGemmTest, SmallAndLongProductsAreLeftToOthers) {
     space.roles[kRows] = {{m, {1, 0, 1}}};
     space.roles[kColumns] = {{n, {0, k, m}}};
     space.roles[kSummed] = {{k, {m, 1, 0}}};
-    return TiledGemm::Suits(space, DType::kF32);
+    return TiledGemm::IsFastest(space, DType::kF32);
   };
   EXPECT_FALSE(suits(4, 4, 4));
   EXPECT_FALSE(suits(1000, 1, 1000));
