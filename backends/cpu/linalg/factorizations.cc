@@ -23,12 +23,10 @@ class CholeskyRoutine {
 
   explicit CholeskyRoutine(const BoundInstruction& instruction) : n_(instruction.operands[0].shape[0]) {
     if constexpr (!lapack::kIsComplex<T>) {
-      if (BlockedCholesky<T>::Suits(n_)) {
-        blocked_.emplace(n_);
-        return;
-      }
+      blocked_ = BlockedCholesky<T>::Plan(n_);
+      if (blocked_.has_value()) return;
     }
-    if (PanelledCholesky<T>::Suits(n_)) panelled_.emplace(n_);
+    panelled_ = PanelledCholesky<T>::Plan(n_);
   }
 
   int64_t scratch_bytes() const { return 0; }
@@ -167,7 +165,7 @@ class QrRoutine {
         work_size_(
             std::max(lapack::Geqrf(m_, n_, static_cast<T*>(nullptr), nullptr, nullptr, 0),
                      lapack::Orgqr(m_, q_columns_, std::min(m_, n_), static_cast<T*>(nullptr), nullptr, nullptr, 0))) {
-    if (BlockedQr<T>::Suits(m_, n_, q_columns_)) blocked_ = BlockedQr<T>(m_, n_, q_columns_, wants_q_);
+    blocked_ = BlockedQr<T>::Plan(m_, n_, q_columns_, wants_q_);
     tau_ = layout_.Add<T>(std::min(m_, n_));
     work_ = layout_.Add<T>(work_size_);
   }
@@ -210,7 +208,7 @@ class HouseholderQrRoutine {
       : m_(instruction.operands[0].shape[0]),
         n_(instruction.operands[0].shape[1]),
         work_size_(lapack::Geqrf(m_, n_, static_cast<T*>(nullptr), nullptr, nullptr, 0)) {
-    if (PanelledGeqrf<T>::Suits(m_, n_)) panelled_ = PanelledGeqrf<T>(m_, n_);
+    panelled_ = PanelledGeqrf<T>::Plan(m_, n_);
     work_ = layout_.Add<T>(work_size_);
   }
 

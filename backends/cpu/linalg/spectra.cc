@@ -54,9 +54,9 @@ class SvdRoutine {
     work_ = layout_.Add<T>(work_size_);
     if (lapack::kIsComplex<T>) real_work_ = layout_.Add<R>(lapack::GesddRealWorkSize(vectors_, m_, n_));
     integer_work_ = layout_.Add<lapack_int>(lapack::GesddIntegerWorkSize(m_, n_));
-    if (only_values && LargeSvdValues<T>::Suits(m_, n_)) large_values_.emplace(m_, n_);
-    if (!only_values && LargeSvd<T>::Suits(m_, n_)) large_.emplace(m_, n_, full);
-    if (!only_values && OblongSvd<T>::Suits(m_, n_, full)) oblong_.emplace(m_, n_, full);
+    if (only_values) large_values_ = LargeSvdValues<T>::Plan(m_, n_);
+    if (!only_values) large_ = LargeSvd<T>::Plan(m_, n_, full);
+    if (!only_values) oblong_ = OblongSvd<T>::Plan(m_, n_, full);
   }
 
   int64_t scratch_bytes() const {
@@ -149,8 +149,8 @@ class EighRoutine {
     work_ = layout_.Add<T>(work_size_);
     if (lapack::kIsComplex<T>) real_work_ = layout_.Add<R>(lapack::HeevdRealWorkSize(has_vectors_, n_));
     integer_work_ = layout_.Add<lapack_int>(lapack::HeevdIntegerWorkSize(has_vectors_, n_));
-    if (has_vectors_ && LargeEigh<T>::Suits(n_)) large_.emplace(n_);
-    if (!has_vectors_ && LargeEighValues<T>::Suits(n_)) large_values_.emplace(n_);
+    if (has_vectors_) large_ = LargeEigh<T>::Plan(n_);
+    if (!has_vectors_) large_values_ = LargeEighValues<T>::Plan(n_);
   }
 
   int64_t scratch_bytes() const {
@@ -209,10 +209,8 @@ class EigRoutine {
 
   explicit EigRoutine(const BoundInstruction& instruction)
       : n_(instruction.operands[0].shape[0]), has_vectors_(instruction.results.size() == 2) {
-    if (LargeEig<T>::Suits(n_)) {
-      large_.emplace(n_, has_vectors_);
-      return;
-    }
+    large_ = LargeEig<T>::Plan(n_, has_vectors_);
+    if (large_.has_value()) return;
     T some{};  // a query asks whether there are vectors, and answers in the real workspace too
     R real_size = 0;
     const lapack::GeneralArguments<T> query{

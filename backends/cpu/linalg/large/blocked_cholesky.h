@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_LINALG_LARGE_BLOCKED_CHOLESKY_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/linalg/large/panel_factor_loops.h"
 #include "backends/cpu/matmul/tiles.h"
@@ -21,6 +22,10 @@ template <typename T>
 class BlockedCholesky {
  public:
   static bool Suits(int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<BlockedCholesky> Plan(int64_t n) {
+    return Suits(n) ? std::make_optional(BlockedCholesky(n)) : std::nullopt;
+  }
 
   explicit BlockedCholesky(int64_t n);
   // LAPACK's info.

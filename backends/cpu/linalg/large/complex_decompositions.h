@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/contraction/plain_product.h"
 #include "backends/cpu/linalg/divided/bidiagonal_vectors.h"
@@ -28,6 +29,10 @@ class ComplexEigh {
  public:
   using C = std::complex<R>;
   static bool Suits(int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<ComplexEigh> Plan(int64_t n) {
+    return Suits(n) ? std::make_optional(ComplexEigh(n)) : std::nullopt;
+  }
 
   explicit ComplexEigh(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
@@ -51,6 +56,10 @@ class ComplexSvd {
  public:
   using C = std::complex<R>;
   static bool Suits(int64_t m, int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<ComplexSvd> Plan(int64_t m, int64_t n, bool full) {
+    return Suits(m, n) ? std::make_optional(ComplexSvd(m, n, full)) : std::nullopt;
+  }
 
   ComplexSvd(int64_t m, int64_t n, bool full);
   int64_t scratch_bytes() const { return layout_.bytes(); }

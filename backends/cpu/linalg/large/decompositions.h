@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_LINALG_LARGE_DECOMPOSITIONS_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/linalg/divided/bidiagonal_vectors.h"
 #include "backends/cpu/linalg/divided/tridiagonal_vectors.h"
@@ -22,6 +23,10 @@ template <typename T>
 class BlockedQr {
  public:
   static bool Suits(int64_t m, int64_t n, int64_t q_columns);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<BlockedQr> Plan(int64_t m, int64_t n, int64_t q_columns, bool wants_q) {
+    return Suits(m, n, q_columns) ? std::make_optional(BlockedQr(m, n, q_columns, wants_q)) : std::nullopt;
+  }
 
   // Without `wants_q`, the memory of Q is scratch.
   BlockedQr(int64_t m, int64_t n, int64_t q_columns, bool wants_q);
@@ -42,6 +47,10 @@ template <typename T>
 class BlockedEigh {
  public:
   static bool Suits(int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<BlockedEigh> Plan(int64_t n) {
+    return Suits(n) ? std::make_optional(BlockedEigh(n)) : std::nullopt;
+  }
 
   explicit BlockedEigh(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
@@ -62,6 +71,10 @@ template <typename T>
 class BlockedSvd {
  public:
   static bool Suits(int64_t m, int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<BlockedSvd> Plan(int64_t m, int64_t n, bool full) {
+    return Suits(m, n) ? std::make_optional(BlockedSvd(m, n, full)) : std::nullopt;
+  }
 
   BlockedSvd(int64_t m, int64_t n, bool full);
   int64_t scratch_bytes() const { return layout_.bytes(); }

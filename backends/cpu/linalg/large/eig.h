@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backends/cpu/contraction/plain_product.h"
@@ -25,6 +26,10 @@ class LargeEig {
   using R = lapack::Real<T>;
   using C = std::complex<R>;
   static bool Suits(int64_t n) { return n >= kLeastEigSize; }
+  // Plans it; nothing where another way is as fast.
+  static std::optional<LargeEig> Plan(int64_t n, bool has_vectors) {
+    return Suits(n) ? std::make_optional(LargeEig(n, has_vectors)) : std::nullopt;
+  }
 
   LargeEig(int64_t n, bool has_vectors);
   int64_t scratch_bytes() const { return layout_.bytes(); }

@@ -17,12 +17,10 @@ class LuFactors {
  public:
   LuFactors(int64_t m, int64_t n, bool wants_lower = true) : m_(m), n_(n) {
     if constexpr (!lapack::kIsComplex<T>) {
-      if (BlockedLu<T>::Suits(m, n)) {
-        blocked_.emplace(m, n, wants_lower);
-        return;
-      }
+      blocked_ = BlockedLu<T>::Plan(m, n, wants_lower);
+      if (blocked_.has_value()) return;
     }
-    if (PanelledLu<T>::Suits(m, n)) panelled_.emplace(m, n, wants_lower);
+    panelled_ = PanelledLu<T>::Plan(m, n, wants_lower);
   }
 
   int64_t scratch_bytes() const { return blocked_.has_value() ? blocked_->scratch_bytes() : 0; }

@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_LINALG_LARGE_PANELLED_CHOLESKY_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/linalg/lapack/lapack.h"
 
@@ -18,6 +19,10 @@ template <typename T>
 class PanelledCholesky {
  public:
   static bool Suits(int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<PanelledCholesky> Plan(int64_t n) {
+    return Suits(n) ? std::make_optional(PanelledCholesky(n)) : std::nullopt;
+  }
 
   explicit PanelledCholesky(int64_t n) : n_(n) {}
   // Runs as LAPACK's potrf, info included.

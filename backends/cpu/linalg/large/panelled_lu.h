@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_LINALG_LARGE_PANELLED_LU_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/linalg/lapack/lapack.h"
 #include "backends/cpu/linalg/large/lu_panels.h"
@@ -20,6 +21,10 @@ template <typename T>
 class PanelledLu {
  public:
   static bool Suits(int64_t m, int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<PanelledLu> Plan(int64_t m, int64_t n, bool wants_lower) {
+    return Suits(m, n) ? std::make_optional(PanelledLu(m, n, wants_lower)) : std::nullopt;
+  }
 
   // Without `wants_lower`, the rows of L are left in some order.
   PanelledLu(int64_t m, int64_t n, bool wants_lower);

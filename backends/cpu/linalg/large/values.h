@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_LINALG_LARGE_VALUES_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/linalg/lapack/batch.h"
 #include "backends/cpu/linalg/large/bidiagonalization.h"
@@ -22,6 +23,10 @@ class LargeEighValues {
  public:
   using R = lapack::Real<T>;
   static bool Suits(int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<LargeEighValues> Plan(int64_t n) {
+    return Suits(n) ? std::make_optional(LargeEighValues(n)) : std::nullopt;
+  }
 
   explicit LargeEighValues(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
@@ -41,6 +46,10 @@ class LargeSvdValues {
  public:
   using R = lapack::Real<T>;
   static bool Suits(int64_t m, int64_t n);
+  // Plans it; nothing where another way is as fast.
+  static std::optional<LargeSvdValues> Plan(int64_t m, int64_t n) {
+    return Suits(m, n) ? std::make_optional(LargeSvdValues(m, n)) : std::nullopt;
+  }
 
   LargeSvdValues(int64_t m, int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }

@@ -197,6 +197,15 @@ TEST_F(ProcessTest, RefusesAnInstructionSetThatTheProcessorDoesNotHave) {
   EXPECT_THAT(said, AllOf(HasSubstr("setting cpu.isa"), HasSubstr("avx9"), HasSubstr("auto, baseline")));
 }
 
+TEST_F(ProcessTest, RefusesAWayToJoinThatDoesNotExist) {
+  const PrivateFolder files;
+  Process server({"--listen=unix:" + files.PathOf("s"), "--set=cpu.disabled_joins=nothing"}, files.PathOf("errors"));
+  EXPECT_EQ(server.Wait(), 2);
+  std::ifstream errors(files.PathOf("errors"));
+  const std::string said{std::istreambuf_iterator<char>(errors), {}};
+  EXPECT_THAT(said, AllOf(HasSubstr("setting cpu.disabled_joins"), HasSubstr("nothing"), HasSubstr("epilogue")));
+}
+
 TEST_F(ProcessTest, ReadsItsConfigurationAgainOnSighup) {
   TemporaryFolder folder;
   const PrivateFolder files;
