@@ -25,6 +25,25 @@ void MathBinary(const void* a, const void* b, void* out, int64_t n) {
 }
 
 template <typename T>
+ElementwiseFunction FindBinaryMath(CoreOp op) {
+  using M = VectorMath<T>;
+  switch (op) {
+    case CoreOp::kPow:
+      return &MathBinary<T, &M::pow>;
+    case CoreOp::kAtan2:
+      return &MathBinary<T, &M::atan2>;
+    case CoreOp::kMaximum:
+      return &MathBinary<T, &M::maximum>;
+    case CoreOp::kMinimum:
+      return &MathBinary<T, &M::minimum>;
+    case CoreOp::kRemainder:
+      return &MathBinary<T, &M::remainder>;
+    default:
+      return nullptr;
+  }
+}
+
+template <typename T>
 ElementwiseFunction FindMath(CoreOp op) {
   using M = VectorMath<T>;
   switch (op) {
@@ -76,18 +95,8 @@ ElementwiseFunction FindMath(CoreOp op) {
       return &MathUnary<T, &M::log10>;
     case CoreOp::kExp2:
       return &MathUnary<T, &M::exp2>;
-    case CoreOp::kPow:
-      return &MathBinary<T, &M::pow>;
-    case CoreOp::kAtan2:
-      return &MathBinary<T, &M::atan2>;
-    case CoreOp::kMaximum:
-      return &MathBinary<T, &M::maximum>;
-    case CoreOp::kMinimum:
-      return &MathBinary<T, &M::minimum>;
-    case CoreOp::kRemainder:
-      return &MathBinary<T, &M::remainder>;
     default:
-      return nullptr;
+      return FindBinaryMath<T>(op);
   }
 }
 

@@ -218,27 +218,79 @@ void LeaveOutPlaces(FusedPlan* plan) {
                });
 }
 
+// The plan for tiles of the greatest size, of which the tiles' size follows.
+absl::StatusOr<FusedPlan> DraftOf(const MicroProgram& program, const FusedSpace& space, JitIsa isa, JitOptions::Use use,
+                                  int64_t widest) {
+  FusedPlan draft{.space = space};
+  draft.tile_elements = kMaxTileBytes / widest;
+  RETURN_IF_ERROR(FusedLowering(program, space, false, false).Lower(&draft));
+  // How sums are put together follows from the tiles, which must not follow from code.
+  if (space.is_map()) FormRuns(isa, use, &draft);
+  JoinFoldedProducts(&draft);
+  return draft;
+}
+
+// Stages that read something.
+int64_t CountReads(const FusedPlan& draft) {
+  return std::count_if(draft.stages.begin(), draft.stages.end(),
+                       [](const FusedStage& stage) { return !stage.tile.empty(); });
+}
+
+// Bytes of a point that are read and kept.
+int64_t PointBytes(const FusedPlan& draft) {
+  int64_t bytes = draft.kept_bytes;
+  for (const FusedAccess& access : draft.accesses) {
+    if (access.level == MicroLevel::kFull && access.operand >= 0) bytes += SizeOf(access.dtype);
+  }
+  return bytes;
+}
+
+void FindMovingAccesses(FusedPlan* plan) {
+  for (size_t i = 0; i < plan->accesses.size(); ++i) {
+    const AccessId id = plan->accesses.id(i);
+    const FusedAccess& access = plan->accesses[id];
+    const bool moves = access.level != MicroLevel::kUniform && plan->space.DependsOnGroup(access.access.strides);
+    if (moves) plan->moving_accesses.push_back(id);
+  }
+}
+
+// Cuts the work into tasks: of tiles, of parts of groups, of groups.
+void CutTasks(int64_t group_cost, FusedPlan* plan) {
+  const FusedSpace& space = plan->space;
+  const int64_t groups = space.num_groups();
+  if (space.is_map()) {
+    const int64_t per_task = kTaskPicoseconds / std::max<int64_t>(1, plan->point_picoseconds);
+    plan->items_per_task = std::max<int64_t>(1, CeilDiv(per_task, space.tile_rows()));
+    plan->num_items = plan->stages[0].tile.empty() ? 0 : space.num_tiles();
+  } else if (plan->is_split) {
+    plan->num_items = groups * plan->num_parts;
+  } else {
+    plan->num_items = groups;
+    plan->items_per_task = std::max(CeilDiv(kTaskPicoseconds, group_cost), CeilDiv(groups, kMaxFusedTasks));
+  }
+  // A task has to place its operands, and waits for what it streamed; where there are plenty they are longer.
+  if (!plan->is_split) {
+    plan->items_per_task =
+        std::clamp(plan->num_items / kPlentyOfTasks, plan->items_per_task, kMaxTaskGrowth * plan->items_per_task);
+  }
+  plan->needs_scratch = plan->task_bytes > kStackBytes;
+  if (plan->needs_scratch) {
+    const int64_t tasks = std::clamp(kTasksScratchBytes / plan->task_bytes, kMinScratchTasks, kMaxScratchTasks);
+    plan->items_per_task = std::max(plan->items_per_task, CeilDiv(plan->num_items, tasks));
+  }
+}
+
 // Rows of up to `most_row_bytes` are one tile.
 absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const JitOptions& jit, FusedPoints asked,
                                   int64_t most_row_bytes = kMaxTileBytes) {
   FusedSpace space(program);
   const int64_t widest = WidestElement(program);
-  FusedPlan draft{.space = space};
-  draft.tile_elements = kMaxTileBytes / widest;
-  RETURN_IF_ERROR(FusedLowering(program, space, false, false).Lower(&draft));
-  // How sums are put together follows from the tiles, which must not follow from code.
-  if (space.is_map()) FormRuns(isa, jit.use, &draft);
-  JoinFoldedProducts(&draft);
+  ASSIGN_OR_RETURN(FusedPlan draft, DraftOf(program, space, isa, jit.use, widest));
   const int64_t draft_registers = AllocateRegisters(&draft);
   const int64_t tile_elements = TileElements(draft, draft_registers, widest, most_row_bytes);
 
-  int64_t reads = 0, point_bytes = 0;
-  for (const FusedStage& stage : draft.stages) reads += stage.tile.empty() ? 0 : 1;
-  point_bytes += draft.kept_bytes;
-  for (const FusedAccess& access : draft.accesses) {
-    if (access.level == MicroLevel::kFull && access.operand >= 0) point_bytes += SizeOf(access.dtype);
-  }
-  space.Cut(tile_elements, reads, point_bytes);
+  const int64_t reads = CountReads(draft);
+  space.Cut(tile_elements, reads, PointBytes(draft));
   const int64_t points =
       std::clamp(space.scan_points() * space.width(false), int64_t{1}, kCountedPoints);  // of a group
   const int64_t group_cost = points * std::clamp<int64_t>(draft.point_picoseconds, 100, 1'000'000);
@@ -250,12 +302,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   plan.is_split = !space.is_map() && groups > 0 && groups < kFewGroups && space.num_tiles() > 1 &&
                   stage_cost / kLeastSplit * groups >= kTaskPicoseconds;
   RETURN_IF_ERROR(FusedLowering(program, space, true, plan.is_split).Lower(&plan));
-  for (size_t i = 0; i < plan.accesses.size(); ++i) {
-    const AccessId id = plan.accesses.id(i);
-    const FusedAccess& access = plan.accesses[id];
-    const bool moves = access.level != MicroLevel::kUniform && space.DependsOnGroup(access.access.strides);
-    if (moves) plan.moving_accesses.push_back(id);
-  }
+  FindMovingAccesses(&plan);
   if (FoldsDirectly(draft, draft_registers)) LeaveToTheMachine(&plan);
   FetchNextGroups(&plan);
   if (plan.is_split) {
@@ -276,28 +323,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
     LeaveOutPlaces(&plan);
   }
   LayOut(&plan, registers, widest);
-
-  // Tasks: of tiles, of parts of groups, of groups.
-  if (space.is_map()) {
-    const int64_t per_task = kTaskPicoseconds / std::max<int64_t>(1, plan.point_picoseconds);
-    plan.items_per_task = std::max<int64_t>(1, CeilDiv(per_task, space.tile_rows()));
-    plan.num_items = plan.stages[0].tile.empty() ? 0 : space.num_tiles();
-  } else if (plan.is_split) {
-    plan.num_items = groups * plan.num_parts;
-  } else {
-    plan.num_items = groups;
-    plan.items_per_task = std::max(CeilDiv(kTaskPicoseconds, group_cost), CeilDiv(groups, kMaxFusedTasks));
-  }
-  // A task has to place its operands, and waits for what it streamed; where there are plenty they are longer.
-  if (!plan.is_split) {
-    plan.items_per_task =
-        std::clamp(plan.num_items / kPlentyOfTasks, plan.items_per_task, kMaxTaskGrowth * plan.items_per_task);
-  }
-  plan.needs_scratch = plan.task_bytes > kStackBytes;
-  if (plan.needs_scratch) {
-    const int64_t tasks = std::clamp(kTasksScratchBytes / plan.task_bytes, kMinScratchTasks, kMaxScratchTasks);
-    plan.items_per_task = std::max(plan.items_per_task, CeilDiv(plan.num_items, tasks));
-  }
+  CutTasks(group_cost, &plan);
   return plan;
 }
 

@@ -63,7 +63,7 @@ std::optional<Attributes> AlongOthers(const Attributes& attrs, size_t axis) {
 }
 
 // The largest divisor of an axis up to that many, one of whole vectors before others; 0 where that is too few.
-int64_t LinesOf(int64_t size, int64_t most) {
+int64_t LinesUpTo(int64_t size, int64_t most) {
   int64_t best = 0;
   for (int64_t lines = std::min(size, most); lines >= kFewestLines; --lines) {
     if (size % lines != 0) continue;
@@ -92,13 +92,53 @@ std::optional<LineBlocks> BlocksOf(const ConcreteType& type, size_t axis, int64_
       blocks.steps.push_back(strides[d]);
       continue;
     }
-    if (d < axis) blocks.lines = LinesOf(size, most_bytes / (type.shape[axis] * SizeOf(type.dtype)));
+    if (d < axis) blocks.lines = LinesUpTo(size, most_bytes / (type.shape[axis] * SizeOf(type.dtype)));
     if (blocks.lines == 0) return std::nullopt;
     blocks.cuts.push_back({.axis = d, .parts = size / blocks.lines});
     blocks.steps.push_back(blocks.lines);
   }
   if (blocks.lines == 0) return std::nullopt;
   return blocks;
+}
+
+// The axis along which both transforms may go next to the map. Nothing where there is none, where another segment reads
+// what passes, or where that is smaller.
+std::optional<size_t> MeetingAxis(const SegmentInstruction& first, const SegmentInstruction& map,
+                                  const SegmentInstruction& last, int64_t least_bytes) {
+  const BoundInstruction &forth = first.bound, &back = last.bound;
+  if (!IsFree(forth) || !IsFree(back)) return std::nullopt;
+  // The same type everywhere, so that all lies where the result will.
+  const ConcreteType& type = back.results[0];
+  if (!(forth.results[0] == type) || !(back.operands[0] == type) || type.num_bytes() < least_bytes) {
+    return std::nullopt;
+  }
+  const bool passes = map.results.size() == 1 && first.num_readers[0] == 1 && map.num_readers[0] == 1 &&
+                      map.results[0] == last.operands[0];
+  return passes ? SlowestCommonAxis(forth, back) : std::nullopt;
+}
+
+// Makes the kernel of the transform along its axes but one; none where it has no other. False where it cannot be made.
+bool MakeAlongOthers(const BoundInstruction& transform, size_t axis, const JoinContext& context,
+                     std::unique_ptr<const Kernel>* kernel) {
+  const std::optional<Attributes> attrs = AlongOthers(*transform.attrs, axis);
+  if (!attrs.has_value()) return true;
+  BoundInstruction others = transform;
+  others.attrs = &*attrs;
+  absl::StatusOr<std::unique_ptr<Kernel>> along = context(others);
+  if (along.ok()) *kernel = *std::move(along);
+  return along.ok();
+}
+
+// So many lines of the transform along that axis.
+FftLines LinesOf(const BoundInstruction& transform, size_t axis, int64_t lines) {
+  const int64_t length = transform.results[0].shape[axis];
+  const FftStep step{
+      .axis = static_cast<int64_t>(axis), .length = length, .kind = static_cast<FftKind>(transform.attrs->Int("kind"))};
+  return FftLines{.inner = lines,
+                  .in_length = length,
+                  .out_length = length,
+                  .forward = step.forward(),
+                  .scale = FftScale(*transform.attrs, step)};
 }
 
 // A product of two whole tensors by itself is an op, as a map it is this.
@@ -125,18 +165,9 @@ std::unique_ptr<const TransformedMap> TransformedMap::Plan(absl::Span<const Segm
   const ChainLimits& limits = context.limits;
   if (limits.block_bytes <= 0 || segments.size() < kNumSegments) return nullptr;
   const SegmentInstruction &first = segments[0], &map = segments[1], &last = segments[2];
-  const BoundInstruction &forth = first.bound, &back = last.bound;
-  if (!IsFree(forth) || !IsFree(back)) return nullptr;
-  // The same type everywhere, so that all lies where the result will.
-  const ConcreteType& type = back.results[0];
-  if (!(forth.results[0] == type) || !(back.operands[0] == type) || type.num_bytes() < limits.least_bytes) {
-    return nullptr;
-  }
-  const bool passes = map.results.size() == 1 && first.num_readers[0] == 1 && map.num_readers[0] == 1 &&
-                      map.results[0] == last.operands[0];
-  const std::optional<size_t> axis = SlowestCommonAxis(forth, back);
-  if (!passes || !axis.has_value()) return nullptr;
-
+  const std::optional<size_t> axis = MeetingAxis(first, map, last, limits.least_bytes);
+  if (!axis.has_value()) return nullptr;
+  const ConcreteType& type = last.bound.results[0];
   const std::optional<LineBlocks> blocks = BlocksOf(type, *axis, limits.block_bytes / kLinesPart);
   if (!blocks.has_value()) return nullptr;
   const int64_t length = type.shape[*axis], inner = ColumnMajorStrides(type.shape)[*axis];
@@ -147,30 +178,14 @@ std::unique_ptr<const TransformedMap> TransformedMap::Plan(absl::Span<const Segm
 
   std::unique_ptr<TransformedMap> made(new TransformedMap);
   made->transform_ = context.fft_transforms.Lanes(task.is_double, task.form, length);
-  const std::optional<Attributes> before = AlongOthers(*forth.attrs, *axis), after = AlongOthers(*back.attrs, *axis);
-  const auto along_others = [&](const BoundInstruction& whole, const std::optional<Attributes>& attrs,
-                                std::unique_ptr<const Kernel>* kernel) {
-    if (!attrs.has_value()) return true;
-    BoundInstruction others = whole;
-    others.attrs = &*attrs;
-    absl::StatusOr<std::unique_ptr<Kernel>> along = context(others);
-    if (along.ok()) *kernel = *std::move(along);
-    return along.ok();
-  };
-  if (!along_others(forth, before, &made->before_) || !along_others(back, after, &made->after_)) return nullptr;
-  const auto lines_of = [&](const BoundInstruction& whole) {
-    const FftStep step{
-        .axis = static_cast<int64_t>(*axis), .length = length, .kind = static_cast<FftKind>(whole.attrs->Int("kind"))};
-    return FftLines{.inner = blocks->lines,
-                    .in_length = length,
-                    .out_length = length,
-                    .forward = step.forward(),
-                    .scale = FftScale(*whole.attrs, step)};
-  };
-  made->forth_ = lines_of(forth);
+  if (!MakeAlongOthers(first.bound, *axis, context, &made->before_) ||
+      !MakeAlongOthers(last.bound, *axis, context, &made->after_)) {
+    return nullptr;
+  }
+  made->forth_ = LinesOf(first.bound, *axis, blocks->lines);
   made->forth_.in_step = inner;
-  made->forth_.real_in = !before.has_value() && forth.operands[0].dtype != type.dtype;
-  made->back_ = lines_of(back);
+  made->forth_.real_in = made->before_ == nullptr && first.bound.operands[0].dtype != type.dtype;
+  made->back_ = LinesOf(last.bound, *axis, blocks->lines);
   made->back_.out_step = inner;
   const int64_t element_bytes = SizeOf(type.dtype), read_bytes = element_bytes / (made->forth_.real_in ? 2 : 1);
   std::vector<BlockWalk::Loop> loops;
@@ -182,15 +197,19 @@ std::unique_ptr<const TransformedMap> TransformedMap::Plan(absl::Span<const Segm
   made->places_ = BlockWalk(std::move(loops), 0);
 
   if (!made->MakeMap(map, first.results[0], blocks->cuts, context.jit)) return nullptr;
-  made->scratch_.transform_offset = RoundUp(blocks->lines * length * element_bytes, 64);
-  made->scratch_.map_offset = made->scratch_.transform_offset + RoundUp(made->transform_->task_bytes(), 64);
-  made->scratch_.map_workspace_offset = made->scratch_.map_offset + RoundUp(made->map_->scratch_bytes(), 64);
-  made->scratch_.bytes = made->scratch_.map_workspace_offset + RoundUp(made->map_->workspace_bytes(), 64);
-  made->scratch_slots_ = std::clamp<int64_t>(context.threads, 1, made->num_blocks_);
+  made->PlaceScratch(blocks->lines * length * element_bytes, context.threads);
   made->passing_ = {first.results[0], map.results[0]};
   made->operand_ = first.operands[0];
   made->result_ = last.results[0];
   return made;
+}
+
+void TransformedMap::PlaceScratch(int64_t lines_bytes, int threads) {
+  scratch_.transform_offset = RoundUp(lines_bytes, 64);
+  scratch_.map_offset = scratch_.transform_offset + RoundUp(transform_->task_bytes(), 64);
+  scratch_.map_workspace_offset = scratch_.map_offset + RoundUp(map_->scratch_bytes(), 64);
+  scratch_.bytes = scratch_.map_workspace_offset + RoundUp(map_->workspace_bytes(), 64);
+  scratch_slots_ = std::clamp<int64_t>(threads, 1, num_blocks_);
 }
 
 bool TransformedMap::MakeMap(const SegmentInstruction& map, Slot passed, absl::Span<const AxisCut> cuts,

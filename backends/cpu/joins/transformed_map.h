@@ -53,6 +53,7 @@ class TransformedMap final : public Join {
 
   TransformedMap() = default;
   bool MakeMap(const SegmentInstruction& map, Slot passed, absl::Span<const AxisCut> cuts, const JitOptions& jit);
+  void PlaceScratch(int64_t lines_bytes, int threads);
   void RunBlock(int64_t block, const JoinRun& run, char* scratch) const;
 
   std::unique_ptr<const Kernel> before_;  // along the other axes; null where there are none

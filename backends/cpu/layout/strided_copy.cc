@@ -195,38 +195,53 @@ int SquareLog2Side(const Group& rows, const Group& columns, const std::array<Com
   return 0;
 }
 
-}  // namespace
+// Gathers the axes of a tile's two sides. Rows step by one in the destination, columns in the source.
+class TileSides {
+ public:
+  // The first of the axes steps by one in the destination.
+  TileSides(const CopyAxes& axes, int64_t element_bytes)
+      : element_bytes_(element_bytes), rest_(axes.begin() + 1, axes.end()) {
+    rows.Add(axes[0], 1);
+  }
 
-// A tile needs axes that step by one in the source (the columns) and others that step by one in the destination (the
-// rows). Many small axes together make a side, so that arrays of high rank get tiles too.
-bool StridedCopy::PlanTiles(const CopyAxes& axes, bool stream) {
-  if (axes.size() < 2 || axes[0].dst_stride != 1 || axes[0].src_stride == 1 || axes[0].src_stride == 0) return false;
-  CopyAxes rest(axes.begin() + 1, axes.end());
-  Group rows;
-  rows.Add(axes[0], 1);
-  Group columns;
-  const auto take = [&rest](Group& group, size_t next, int64_t CopyAxis::*stride) {
-    group.Add(rest[next], rest[next].*stride);
-    rest.erase(rest.begin() + static_cast<ptrdiff_t>(next));
-  };
-  // The axis that continues the run of a side.
-  const auto extend = [&](Group& group, int64_t CopyAxis::*stride, int64_t side) {
+  // False where no axis steps by one in the source.
+  bool Grow() {
+    if (!Extend(columns, &CopyAxis::src_stride, kColumnSide)) return false;
+    for (bool grew = true; grew;) {
+      grew = Extend(rows, &CopyAxis::dst_stride, kRowSide);
+      grew = Extend(columns, &CopyAxis::src_stride, kColumnSide) || grew;
+    }
+    while (Interleave(columns, &CopyAxis::src_stride) || Interleave(rows, &CopyAxis::dst_stride)) {
+    }
+    CloseGroup(rows, kRowSide);
+    CloseGroup(columns, kColumnSide);
+    return true;
+  }
+  // What is on neither side.
+  const CopyAxes& rest() const { return rest_; }
+
+  Group rows, columns;
+
+ private:
+  void Take(Group& group, size_t next, int64_t CopyAxis::*stride) {
+    group.Add(rest_[next], rest_[next].*stride);
+    rest_.erase(rest_.begin() + static_cast<ptrdiff_t>(next));
+  }
+
+  // Takes the axis that continues the run of a side.
+  bool Extend(Group& group, int64_t CopyAxis::*stride, int64_t side) {
     if (group.elements >= side) return false;
-    for (size_t i = 0; i < rest.size(); ++i) {
-      if (rest[i].*stride != group.elements) continue;
-      take(group, i, stride);
+    for (size_t i = 0; i < rest_.size(); ++i) {
+      if (rest_[i].*stride != group.elements) continue;
+      Take(group, i, stride);
       return true;
     }
     return false;
-  };
-  if (!extend(columns, &CopyAxis::src_stride, kColumnSide)) return false;
-  for (bool grew = true; grew;) {
-    grew = extend(rows, &CopyAxis::dst_stride, kRowSide);
-    grew = extend(columns, &CopyAxis::src_stride, kColumnSide) || grew;
   }
-  // If the axes of both sides alternate, a tile of whole runs is scattered over memory. Then the axes between are taken
-  // in, until the tile covers a few lines in sequence on either side of the copy.
-  const auto interleave = [&](Group& group, int64_t CopyAxis::*stride) {
+
+  // If the axes of both sides alternate, a tile of whole runs is scattered over memory. Takes in the axes between,
+  // until the tile covers a few lines in sequence on either side of the copy.
+  bool Interleave(Group& group, int64_t CopyAxis::*stride) {
     CopyAxes covered = rows.axes;
     covered.insert(covered.end(), columns.axes.begin(), columns.axes.end());
     std::sort(covered.begin(), covered.end(),
@@ -236,17 +251,27 @@ bool StridedCopy::PlanTiles(const CopyAxes& axes, bool stream) {
       if (axis.*stride == sequence) sequence *= axis.size;
     }
     if (sequence * element_bytes_ >= kSequenceBytes) return false;
-    for (size_t i = 0; i < rest.size(); ++i) {
-      if (rest[i].*stride != sequence || rest[i].size * group.elements > kInterleavedSide) continue;
-      take(group, i, stride);
+    for (size_t i = 0; i < rest_.size(); ++i) {
+      if (rest_[i].*stride != sequence || rest_[i].size * group.elements > kInterleavedSide) continue;
+      Take(group, i, stride);
       return true;
     }
     return false;
-  };
-  while (interleave(columns, &CopyAxis::src_stride) || interleave(rows, &CopyAxis::dst_stride)) {
   }
-  CloseGroup(rows, kRowSide);
-  CloseGroup(columns, kColumnSide);
+
+  const int64_t element_bytes_;
+  CopyAxes rest_;
+};
+
+}  // namespace
+
+// A tile needs axes that step by one in the source (the columns) and others that step by one in the destination (the
+// rows). Many small axes together make a side, so that arrays of high rank get tiles too.
+bool StridedCopy::PlanTiles(const CopyAxes& axes, bool stream) {
+  if (axes.size() < 2 || axes[0].dst_stride != 1 || axes[0].src_stride == 1 || axes[0].src_stride == 0) return false;
+  TileSides sides(axes, element_bytes_);
+  if (!sides.Grow()) return false;
+  const Group &rows = sides.rows, &columns = sides.columns;
 
   tile_rows_.src = GroupOffsets(rows, &CopyAxis::src_stride);
   if (!rows.is_one_run) tile_rows_.dst = GroupOffsets(rows, &CopyAxis::dst_stride);
@@ -263,7 +288,7 @@ bool StridedCopy::PlanTiles(const CopyAxes& axes, bool stream) {
   };
   add_parts(rows, inner_);
   add_parts(columns, outer_);
-  AddLoops(rest);
+  AddLoops(sides.rest());
 
   const StridedCopyLoops::Width& width = GetStridedCopyLoops().widths[Log2Bytes(element_bytes_)];
   const size_t log2_side = static_cast<size_t>(SquareLog2Side(rows, columns, width.composite));

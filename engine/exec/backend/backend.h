@@ -47,8 +47,8 @@ class PreparedSession {
   virtual int64_t workspace_bytes() const { return 0; }
   // Segments that run together, by position; no two chains overlap. The same at every call.
   virtual absl::Span<const SegmentChain> chains() const { return {}; }
-  // Counts the segments of each way in which the backend runs them, together or one by itself, for Explain: all ways, in
-  // the order in which it tries them. Empty where it has one only.
+  // Counts the segments of each way in which the backend runs them, together or one by itself, for Explain: all ways,
+  // in the order in which it tries them. Empty where it has one only.
   virtual std::vector<JoinCount> joins() const { return {}; }
   // Names the way in which the segment at this position is computed, in a few words for Explain: "tiles of 512, two
   // passes". Empty if there is only one.
