@@ -20,7 +20,7 @@ class JitFoldEmitter : public JitTurnEmitter {
   // What changes nothing that it is combined with; of a sum -0.
   Xbyak::Address StartOf(const JitNode& fold);
   // The lanes of x to one, its first: halves of them, or neighbours with the identity of a sum before them, as runs are
-  // folded (reduce_runs-inl.h).
+  // folded (reduce/runs-inl.h).
   void FoldHalves(const JitNode& fold, bool is_guarded, const Xmm& x, const Xmm& other);
   void FoldNeighbours(const JitNode& fold, bool is_guarded, const Xmm& x, const Xmm& other);
 

@@ -61,7 +61,7 @@ using Xbyak::Address;
 using Xbyak::Label;
 using Xbyak::Reg64;
 
-constexpr int64_t kShortRunBytes = 1024;  // as reduce_runs-inl.h has them
+constexpr int64_t kShortRunBytes = 1024;  // as reduce/runs-inl.h has them
 // The row of the loops in reduce/, whose order of terms this is, is four vectors of AVX-512.
 constexpr int kMaxTurns = 4;
 // Two guarded folds, or four others; of 32 registers the rest is for the values that are folded.

@@ -1,4 +1,4 @@
-// Reductions of runs in registers. Included once per instruction set by reduce_loops.cc, which defines the operations,
+// Reductions of runs in registers. Included once per instruction set by loops.cc, which defines the operations,
 // and the exact loops to fall back to.
 
 #if defined(TENSORD_BACKENDS_CPU_REDUCE_RUNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/cpu/reduce/combine-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,56 +26,8 @@ inline constexpr int64_t kRowBytes = 256;        // of a run, taken as one
 inline constexpr int64_t kShortRunBytes = 1024;  // runs up to this are taken several at a time
 inline constexpr int64_t kRowsInSequence = 16;   // as Cascade::kRadix: what one accumulator takes in a row
 inline constexpr int64_t kPageBytes = 4096;      // at whose end the processor's prefetchers stop
-inline constexpr int64_t kVirtualBytes = 64;     // of what one short run is folded into, on every instruction set
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-
-template <typename T>
-using RunTag = hn::CappedTag<T, kVirtualBytes / sizeof(T)>;
-template <typename T>
-inline constexpr int kRunLanes = static_cast<int>(hn::MaxLanes(RunTag<T>()));
-
-// The hardware's maximum is wrong about NaN and about zeros of both signs. It is right if there is no NaN and the
-// result is no zero. The sum tells the former: it is NaN if a term is.
-template <typename Op, typename T>
-inline constexpr bool kNeedsProof = std::is_floating_point_v<T> && (Op::kIsMax || Op::kIsMin);
-
-template <typename Op, class D, class V>
-HWY_INLINE V CombineVectors(D d, V a, V b) {
-  (void)d;
-  if constexpr (Op::kIsMax) {
-    return hn::Max(a, b);
-  } else if constexpr (Op::kIsMin) {
-    return hn::Min(a, b);
-  } else if constexpr (Op::kIsProduct) {
-    return hn::Mul(a, b);
-  } else {
-    return hn::Add(a, b);
-  }
-}
-
-template <class D, typename T>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* x, int64_t count, T otherwise) {
-  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, x), hn::Set(d, otherwise));  // reads nothing beyond them
-#else
-  alignas(64) T buffer[hn::MaxLanes(d)] = {};
-  std::copy(x, x + count, buffer);
-  return hn::IfThenElse(mask, hn::Load(d, buffer), hn::Set(d, otherwise));
-#endif
-}
-
-// Returns the lanes of a vector, its halves combined, then theirs.
-template <typename Op, class D>
-HWY_INLINE hn::TFromD<D> FoldVector(D d, hn::Vec<D> v) {
-  if constexpr (hn::MaxLanes(D()) == 1) {
-    return hn::GetLane(v);
-  } else {
-    const hn::Half<D> half;
-    return FoldVector<Op>(half, CombineVectors<Op>(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
-  }
-}
 
 // Returns a row of lanes with the `count` elements of a tail, halves combined as FoldLanes does; `sum` takes the tail
 // too.
