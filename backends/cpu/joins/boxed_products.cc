@@ -17,8 +17,8 @@ namespace {
 
 // An element that passes, beyond which the time goes into multiplications and not into memory.
 constexpr double kMostJoinMultiplications = 64;
-constexpr int64_t kSmallJoinBlockPart = 4;
-constexpr int64_t kMostShrinkage = 8;  // of a block below what it may have, where an axis has no better divisor
+constexpr int64_t kSmallJoinBlockPart = 4;  // as kSmallChainBlockPart
+constexpr int64_t kMostShrinkage = 8;       // of a block below what it may have, where an axis has no better divisor
 constexpr size_t kNoAxis = static_cast<size_t>(-1);
 
 // An axis of the contraction's result, and of its operands; kNoAxis where an operand does not have it.

@@ -10,13 +10,14 @@
 namespace tensord::cpu {
 namespace {
 
+// Fewer blocks than threads want pay only where one is smaller than this part of what it may have.
 constexpr int64_t kSmallChainBlockPart = 4;
 // Of smaller blocks the calls cost more than memory would.
 constexpr int64_t kLeastBlockPart = 16;
 // Of a contraction, for each element that it takes from the cache instead of from memory: with more it does not wait
 // for memory.
 constexpr double kMostChainMultiplications = 512;
-constexpr size_t kMostSegments = 64;
+constexpr size_t kMostSegments = 64;  // bounds the time of planning
 
 // The segments from the first on, cut into a number of blocks.
 class Chain {

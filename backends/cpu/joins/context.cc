@@ -5,6 +5,7 @@
 namespace tensord::cpu {
 namespace {
 
+// So many that threads end about together, whatever the number of them.
 constexpr int64_t kPlentyOfBlocks = 16;
 constexpr int64_t kLastLevelPart = 8;  // cores may share it
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr int64_t kVirtualBytes = 64;     // of what one short run is folded into, on every instruction set
+inline constexpr int64_t kVirtualBytes = 64;  // of what one short run is folded into, on every instruction set
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
