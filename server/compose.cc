@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "engine/ir/inference.h"
 #include "server/config/automatic_settings.h"
 #include "server/config/config_file.h"
+#include "server/config/setting_options.h"
 #include "server/configured_bounds.h"
 #include "server/git_revision.h"
 #include "server/identity/identity_policy.h"
@@ -81,45 +83,16 @@ ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy) {
 }
 
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
-  const ServerConfig::Limits& limits = config.limits();
-  return {
-      {"message_bytes", limits.message_bytes()},
-      {"in_flight_bytes", limits.in_flight_bytes()},
-      {"streams_per_connection", limits.streams_per_connection()},
-      {"connections", limits.connections()},
-      {"connections_per_address", limits.connections_per_address()},
-      {"cancels_per_second", limits.cancels_per_second()},
+  std::vector<ServerLimit> limits = LimitSettings(config);
+  const ServerLimit fixed[] = {
       {"admin.connections", kMostAdminConnections},
-      {"default_deadline_ms", limits.default_deadline_ms()},
-      {"metadata_bytes", limits.metadata_bytes()},
-      {"run_operations", limits.run_operations()},
       {"response_bytes", kMaxResponseBytes},
       {"chunk_bytes", kMaxChunkBytes},
-      {"cpu.queue_length", config.cpu().queue_length()},
-      {"cpu.memory_bytes", config.cpu().memory_bytes()},
       {std::string(kTensorBytesLimit), MostCpuTensorBytes()},
-      {"scheduling.tenant_requests_per_second", config.scheduling().tenant_requests_per_second()},
-      {"compiler.queue_length", config.compiler().queue_length()},
-      {"receive.queue_length", config.receive().queue_length()},
-      {"program_cache.bytes", config.program_cache().bytes()},
-      {"sessions.count", config.sessions().count()},
-      {"sessions.tenant_count", config.sessions().tenant_count()},
-      {"sessions.handles", config.sessions().handles()},
-      {"sessions.tenant_bytes", config.sessions().tenant_bytes()},
-      {"sessions.device_bytes", config.sessions().device_bytes()},
-      {"sessions.max_lease_ms", config.sessions().max_lease_ms()},
-      {"sessions.stream_requests", config.sessions().stream_requests()},
-      {"sessions.stream_bytes", config.sessions().stream_bytes()},
-      {"program_cache.disk_bytes", config.program_cache().disk_bytes()},
       {"profiles", Profiler::Bounds::kProfiles},
       {"profile_ms", Profiler::Bounds::kMilliseconds},
       {"profile_samples_per_second", Profiler::Bounds::kSamplesPerSecond},
-      {"shared_memory.region_bytes", config.shared_memory().region_bytes()},
-      {"shared_memory.tenant_bytes", config.shared_memory().tenant_bytes()},
-      {"shared_memory.bytes", config.shared_memory().bytes()},
-      {"shared_memory.tenant_regions", config.shared_memory().tenant_regions()},
       {"shared_memory.regions", RegionStore::kMostRegions},
-      {"shared_memory.connections", config.shared_memory().connections()},
       {"message_items", kMostItems},
       {"value_rank", kMaxRank},
       {"expression_parts", kMaxExpressionParts},
@@ -127,6 +100,8 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"einsum_incidences", kMaxEinsumIncidences},
       {"einsum_optimal_operands", OptimalSearch::kMaxTensors},
   };
+  limits.insert(limits.end(), std::begin(fixed), std::end(fixed));
+  return limits;
 }
 
 namespace {

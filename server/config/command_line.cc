@@ -33,7 +33,7 @@ constexpr Flag kFlags[] = {
     {"set", "PATH=VALUE", "one setting, for example limits.rank=8; may be repeated", true},
     {"log-level", "LEVEL", "debug, info, warning, error or off"},
     {"check-config", "", "say whether the settings are right, and exit"},
-    {"print-default-config", "", "print every setting with its default, and exit"},
+    {"print-default-config", "", "print every setting with its default, its range and what it is for, and exit"},
     {"version", "", "print the version, and exit"},
     {"help", "", "print this, and exit"},
 };

@@ -20,6 +20,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "server/config/json_fields.h"
 #include "server/config/regular_file.h"
+#include "server/config/setting_options.h"
 
 namespace tensord::server {
 namespace {
@@ -133,11 +134,6 @@ absl::Status CheckPasses(absl::string_view path, const google::protobuf::Repeate
 }
 
 absl::Status CheckAccess(const ServerConfig& config) {
-  const std::string& required = config.identity().required();
-  if (required != "auto" && required != "on" && required != "off") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("setting identity.required is one of auto, on, off, not \"", required, "\""));
-  }
   const ServerConfig::Tls& tls = config.tls();
   if (tls.certificate().empty() != tls.key().empty()) {
     return absl::InvalidArgumentError("settings tls.certificate and tls.key go together: one of them is empty");
@@ -148,7 +144,7 @@ absl::Status CheckAccess(const ServerConfig& config) {
   if (tls.require_client_certificate() && tls.client_ca().empty()) {
     return absl::InvalidArgumentError("setting tls.require_client_certificate needs tls.client_ca");
   }
-  if (required == "on" && config.identity().file().empty() && tls.client_ca().empty()) {
+  if (config.identity().required() == "on" && config.identity().file().empty() && tls.client_ca().empty()) {
     return absl::InvalidArgumentError("setting identity.required needs identity.file or tls.client_ca");
   }
   const std::string& operators = config.admin().listen();
@@ -161,12 +157,6 @@ absl::Status CheckAccess(const ServerConfig& config) {
   return absl::OkStatus();
 }
 
-// Tells whether a limit of 0 lets no graph through at all.
-bool LetsNothingThrough(absl::string_view limit) {
-  return limit == "dimension" || limit == "graph_bytes" || limit == "graph_nodes" || limit == "graph_outputs" ||
-         limit == "name_bytes" || limit == "rank" || limit == "tensor_bytes";
-}
-
 // A default that nobody set is only shortened.
 absl::Status CheckLeases(const ServerConfig::Sessions& sessions) {
   if (!sessions.has_default_lease_ms() || sessions.default_lease_ms() <= sessions.max_lease_ms()) {
@@ -176,13 +166,6 @@ absl::Status CheckLeases(const ServerConfig::Sessions& sessions) {
                                                  ", is at most sessions.max_lease_ms, which is ",
                                                  sessions.max_lease_ms()));
 }
-
-struct Range {
-  std::string path;
-  int64_t value;
-  int64_t least;
-  int64_t most;
-};
 
 }  // namespace
 
@@ -249,103 +232,9 @@ bool RequiresIdentity(const ServerConfig& config) {
 }
 
 absl::Status ValidateConfig(const ServerConfig& config) {
-  constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
-  constexpr int64_t kLongestMs = int64_t{365} * 24 * 3600 * 1000;
-  constexpr int64_t kMostConnections = 1'000'000;
-  constexpr int64_t kMostCancels = 1'000'000;
-  constexpr int64_t kMostTimerMs = int64_t{24} * 3600 * 1000;  // gRPC's are 32 bits wide
-  constexpr int64_t kMostSizeSets = 1024;                      // which are looked at one after the other
-  constexpr int64_t kMostPerSecond = 1000000;                  // a token's interval is a microsecond then
-  std::vector<Range> ranges = {
-      {"limits.message_bytes", config.limits().message_bytes(), 1024, std::numeric_limits<int32_t>::max()},
-      {"limits.in_flight_bytes", config.limits().in_flight_bytes(), 1024, kUnlimited},
-      {"limits.connections", config.limits().connections(), 1, kMostConnections},
-      {"limits.connections_per_address", config.limits().connections_per_address(), -1, kMostConnections},
-      {"limits.cancels_per_second", config.limits().cancels_per_second(), 1, kMostCancels},
-      {"limits.handshake_timeout_ms", config.limits().handshake_timeout_ms(), 1, kMostTimerMs},
-      {"limits.unread_ms", config.limits().unread_ms(), 0, kMostTimerMs},
-      {"limits.connection_idle_ms", config.limits().connection_idle_ms(), -1, kMostTimerMs},
-      {"limits.streams_per_connection", config.limits().streams_per_connection(), 1,
-       std::numeric_limits<int32_t>::max()},
-      {"limits.metadata_bytes", config.limits().metadata_bytes(), 1024, int64_t{1} << 24},
-      {"limits.run_operations", config.limits().run_operations(), 1, kUnlimited},
-      {"reload.check_files_ms", config.reload().check_files_ms(), 0, kLongestMs},
-      {"limits.default_deadline_ms", config.limits().default_deadline_ms(), 1, kLongestMs},
-      {"cpu.executors", config.cpu().executors(), 1, 1024},
-      {"cpu.threads", config.cpu().threads(), 0, 1024},
-      {"cpu.queue_length", config.cpu().queue_length(), 1, kUnlimited},
-      {"cpu.pool_bytes", config.cpu().pool_bytes(), 0, kUnlimited},
-      {"cpu.fft_table_bytes", config.cpu().fft_table_bytes(), 0, kUnlimited},
-      {"cpu.niceness", config.cpu().niceness(), 0, 19},
-      {"cpu.memory_bytes", config.cpu().memory_bytes(), -1, kUnlimited},
-      {"cpu.chain_block_bytes", config.cpu().chain_block_bytes(), -1, kUnlimited},
-      {"scheduling.max_priority", config.scheduling().max_priority(), -2, 2},
-      {"scheduling.ageing_ms", config.scheduling().ageing_ms(), 1, kLongestMs},
-      {"scheduling.tenant_queue_percent", config.scheduling().tenant_queue_percent(), 0, 100},
-      {"scheduling.tenant_in_flight_percent", config.scheduling().tenant_in_flight_percent(), 0, 100},
-      {"scheduling.tenant_unread_percent", config.scheduling().tenant_unread_percent(), 0, 100},
-      {"scheduling.tenant_requests_per_second", config.scheduling().tenant_requests_per_second(), 0, kMostPerSecond},
-      {"scheduling.tenant_burst", config.scheduling().tenant_burst(), 0, kMostPerSecond},
-      {"scheduling.max_wait_ms", config.scheduling().max_wait_ms(), 0, kLongestMs},
-      {"compiler.niceness", config.compiler().niceness(), 0, 19},
-      {"compiler.threads", config.compiler().threads(), 1, 1024},
-      {"compiler.queue_length", config.compiler().queue_length(), 1, kUnlimited},
-      {"receive.queue_length", config.receive().queue_length(), 1, kUnlimited},
-      {"program_cache.bytes", config.program_cache().bytes(), 0, kUnlimited},
-      {"receive.pool_bytes", config.receive().pool_bytes(), 0, kUnlimited},
-      {"sessions.count", config.sessions().count(), 0, kUnlimited},
-      {"sessions.tenant_count", config.sessions().tenant_count(), 0, kUnlimited},
-      {"sessions.handles", config.sessions().handles(), 0, kUnlimited},
-      {"sessions.tenant_bytes", config.sessions().tenant_bytes(), -1, kUnlimited},
-      {"sessions.device_bytes", config.sessions().device_bytes(), 0, kUnlimited},
-      {"sessions.default_lease_ms", config.sessions().default_lease_ms(), 1, kLongestMs},
-      {"sessions.max_lease_ms", config.sessions().max_lease_ms(), 1, kLongestMs},
-      {"sessions.stream_requests", config.sessions().stream_requests(), 1, 1 << 20},
-      {"sessions.stream_bytes", config.sessions().stream_bytes(), 1, kUnlimited},
-      {"program_cache.disk_bytes", config.program_cache().disk_bytes(), 0, kUnlimited},
-      {"program_cache.restore_ms", config.program_cache().restore_ms(), 0, kLongestMs},
-      {"program_cache.size_sets", config.program_cache().size_sets(), 1, kMostSizeSets},
-      {"program_cache.size_set_bytes", config.program_cache().size_set_bytes(), 0, kUnlimited},
-      {"program_cache.negative_ms", config.program_cache().negative_ms(), 0, kLongestMs},
-      {"shared_memory.region_bytes", config.shared_memory().region_bytes(), 0, kUnlimited},
-      {"shared_memory.tenant_bytes", config.shared_memory().tenant_bytes(), -1, kUnlimited},
-      {"shared_memory.bytes", config.shared_memory().bytes(), 0, kUnlimited},
-      {"shared_memory.tenant_regions", config.shared_memory().tenant_regions(), 0, kUnlimited},
-      {"shared_memory.connections", config.shared_memory().connections(), 1, 65536},
-      {"drain.grace_ms", config.drain().grace_ms(), 0, kLongestMs},
-      {"tracing.queue_spans", config.tracing().queue_spans(), 1, int64_t{1} << 24},
-      {"tracing.batch_spans", config.tracing().batch_spans(), 1, int64_t{1} << 16},
-      {"tracing.batch_ms", config.tracing().batch_ms(), 0, kLongestMs},
-      {"tracing.timeout_ms", config.tracing().timeout_ms(), 1, kLongestMs},
-      {"tracing.retry_ms", config.tracing().retry_ms(), 0, kLongestMs},
-      {"tracing.segments", config.tracing().segments(), 0, 1024},
-      {"flight_recorder.entries", config.flight_recorder().entries(), 0, int64_t{1} << 24},
-      {"flight_recorder.slow_ms", config.flight_recorder().slow_ms(), 0, kLongestMs},
-      {"drain.timeout_ms", config.drain().timeout_ms(), 0, kLongestMs},
-  };
-  const codec::GraphLimits limits = GraphLimitsOf(config);
-  for (const codec::GraphLimitInfo& info : codec::AllGraphLimits()) {
-    ranges.push_back(
-        {absl::StrCat("limits.", info.name), limits.*info.value, LetsNothingThrough(info.name) ? 1 : 0, kUnlimited});
-  }
-  for (const Range& range : ranges) {
-    if (range.value < range.least || range.value > range.most) {
-      return absl::InvalidArgumentError(absl::StrCat("setting ", range.path, " must be between ", range.least, " and ",
-                                                     range.most, ", not ", range.value));
-    }
-  }
+  RETURN_IF_ERROR(CheckOptions(config));
   RETURN_IF_ERROR(CheckPasses("compiler.disabled_passes", config.compiler().disabled_passes()));
   RETURN_IF_ERROR(CheckPasses("compiler.enabled_passes", config.compiler().enabled_passes()));
-  const std::pair<absl::string_view, absl::string_view> uses[] = {{"cpu.jit", config.cpu().jit()},
-                                                                  {"cpu.epilogues", config.cpu().epilogues()}};
-  for (const auto& [path, use] : uses) {
-    if (use == "auto" || use == "on" || use == "off") continue;
-    return absl::InvalidArgumentError(absl::StrCat("setting ", path, " is one of auto, on, off, not \"", use, "\""));
-  }
-  const std::string& order = config.warm_up().order();
-  if (order != "row" && order != "column") {
-    return absl::InvalidArgumentError(absl::StrCat("setting warm_up.order is row or column, not \"", order, "\""));
-  }
   for (const int64_t uid : config.shared_memory().uids()) {
     if (uid < 0 || uid >= std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError(absl::StrCat("setting shared_memory.uids has no number of a user: ", uid));
@@ -353,15 +242,6 @@ absl::Status ValidateConfig(const ServerConfig& config) {
   }
   RETURN_IF_ERROR(CheckLeases(config.sessions()));
   RETURN_IF_ERROR(CheckAccess(config));
-  const double ratio = config.tracing().sample_ratio();
-  if (!(ratio >= 0 && ratio <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("setting tracing.sample_ratio is between 0 and 1, not ", ratio));
-  }
-  const std::string& level = config.log().level();
-  if (level != "debug" && level != "info" && level != "warning" && level != "error" && level != "off") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("setting log.level is one of debug, info, warning, error, off, not \"", level, "\""));
-  }
   return absl::OkStatus();
 }
 

@@ -10,7 +10,6 @@
 namespace tensord::server {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::util::FieldMaskUtil;
@@ -40,23 +39,26 @@ void AddChanges(const Message& before, const Message& after, const std::string& 
   }
 }
 
-void AddPaths(const Descriptor& descriptor, const std::string& prefix, std::vector<std::string>* paths) {
-  for (int i = 0; i < descriptor.field_count(); ++i) {
-    const FieldDescriptor& field = *descriptor.field(i);
+void Visit(const Message& message, const std::string& prefix, SettingVisitor visit) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *message.GetDescriptor()->field(i);
     const std::string path = absl::StrCat(prefix, std::string(field.name()));
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      AddPaths(*field.message_type(), path + ".", paths);
+      Visit(message.GetReflection()->GetMessage(message, &field), path + ".", visit);
     } else {
-      paths->push_back(path);
+      visit(path, message, field);
     }
   }
 }
 
 }  // namespace
 
+void VisitSettings(const ServerConfig& config, SettingVisitor visit) { Visit(config, "", visit); }
+
 std::vector<std::string> AllSettings() {
   std::vector<std::string> paths;
-  AddPaths(*ServerConfig::descriptor(), "", &paths);
+  VisitSettings(ServerConfig(),
+                [&paths](const std::string& path, const Message&, const FieldDescriptor&) { paths.push_back(path); });
   return paths;
 }
 

@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "server/config/server_config.pb.h"
 
 namespace tensord::server {
@@ -12,6 +15,12 @@ namespace tensord::server {
 // Returns the paths of the settings whose values differ, "limits.rank", in the order of the .proto file. An unset value
 // counts as its default.
 std::vector<std::string> ChangedSettings(const ServerConfig& before, const ServerConfig& after);
+
+using SettingVisitor = absl::FunctionRef<void(const std::string& path, const google::protobuf::Message& message,
+                                              const google::protobuf::FieldDescriptor& field)>;
+
+// Shows all settings in that order, each with its path and the message that it is a field of.
+void VisitSettings(const ServerConfig& config, SettingVisitor visit);
 
 // Returns the paths of all settings, in that order.
 std::vector<std::string> AllSettings();

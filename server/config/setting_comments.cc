@@ -9,6 +9,7 @@
 #include "google/protobuf/text_format.h"
 #include "server/config/config_file.h"
 #include "server/config/server_config_text.h"
+#include "server/config/setting_options.h"
 
 namespace tensord::server {
 namespace {
@@ -57,8 +58,11 @@ class Printer {
     }
   }
 
-  static absl::string_view EndOf(const FieldDescriptor& field) {
-    return field.options().GetExtension(reloads) ? "  # SIGHUP changes it" : "";
+  static std::string EndOf(const FieldDescriptor& field) {
+    std::vector<std::string> remarks = {PrintRange(field)};
+    if (remarks.back().empty()) remarks.pop_back();
+    if (field.options().GetExtension(reloads)) remarks.emplace_back("SIGHUP changes it");
+    return remarks.empty() ? "" : absl::StrCat("  # ", absl::StrJoin(remarks, "; "));
   }
 
   void PrintComment(const std::string& of, const std::string& space) {

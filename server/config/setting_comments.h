@@ -14,8 +14,8 @@ namespace tensord::server {
 // Knows as much of the language as server_config.proto uses: one outermost message, and comments of their own lines.
 std::map<std::string, std::vector<std::string>> CommentsOf(absl::string_view proto);
 
-// Returns all settings with their defaults, in text form, each after its comment in server_config.proto and with a mark
-// if SIGHUP changes it; MergeConfigText reads it back.
+// Returns all settings with their defaults, in text form, each after its comment in server_config.proto and with its
+// range and a mark if SIGHUP changes it; MergeConfigText reads it back.
 std::string PrintDefaultConfig();
 
 }  // namespace tensord::server

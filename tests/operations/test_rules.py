@@ -21,6 +21,16 @@ def anchors_of(path):
     return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
 
 
+def limit_settings():
+    """The names, in quotes, of the settings that server_config.proto declares as limits."""
+    text = read("server/config/server_config.proto")
+    paths = dict(re.findall(r"^  optional ([A-Z]\w*) (\w+) = \d+;", text, re.MULTILINE))
+    for message, body in re.findall(r"^  message (\w+) \{\n(.*?)^  \}", text, re.MULTILINE | re.DOTALL):
+        for name, options in re.findall(r"^    optional \w+ (\w+) = \d+ \[([^\]]*)\];", body, re.MULTILINE):
+            if "(limit) = true" in options:
+                yield f'"{name}"' if message == "Limits" else f'"{paths[message]}.{name}"'
+
+
 class RulesTest(unittest.TestCase):
     def setUp(self):
         self.recorded = {rule["record"]: rule for rule in rules_of("deploy/prometheus/rules.yml")}
@@ -45,7 +55,7 @@ class RulesTest(unittest.TestCase):
                     self.assertIn(used, self.recorded)
 
     def test_limits_that_alerts_name_exist(self):
-        config = read("server/compose.cc") + read("proto/codec/graph_limits.def")
+        config = "".join(limit_settings()) + read("proto/codec/graph_limits.def")
         for name, rule in self.alerts.items():
             for limit in re.findall(r'limit="([^"]*)"', rule["expr"]):
                 with self.subTest(alert=name):

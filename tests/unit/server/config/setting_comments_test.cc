@@ -31,9 +31,9 @@ TEST(SettingCommentsTest, DefaultsAreExplainedAndReadBack) {
   const absl::Status read = MergeConfigText(printed, &config);
   ASSERT_TRUE(read.ok()) << read << printed;
   EXPECT_EQ(PrintConfig(config), PrintConfig(ServerConfig()));
-  EXPECT_THAT(printed, HasSubstr("  # One request, below 2 GiB.\n  message_bytes: 1073741824\n"));
+  EXPECT_THAT(printed, HasSubstr("  # One request, below 2 GiB.\n  message_bytes: 1073741824  # 1024 to 2147483647\n"));
   EXPECT_THAT(printed, HasSubstr("\nlisten: []\n"));
-  EXPECT_THAT(printed, HasSubstr("  in_flight_bytes: 2147483648  # SIGHUP changes it\n"));
+  EXPECT_THAT(printed, HasSubstr("  in_flight_bytes: 2147483648  # at least 1024; SIGHUP changes it\n"));
   EXPECT_THAT(printed, HasSubstr("  uids: []  # SIGHUP changes it\n"));
   EXPECT_THAT(printed, HasSubstr("# Bounds of a request."));
 }
