@@ -19,7 +19,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
-#include "server/configured_bounds.h"
+#include "server/part_settings.h"
 #include "server/reflection/reflection_service.h"
 #include "server/reloadable_parts.h"
 #include "server/rpc/programs/warm_up.h"
@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& confi
 }
 
 absl::Status Daemon::Serve() {
-  health_ = std::make_unique<Health>(parts_->devices);
+  health_ = std::make_unique<Health>(parts_->devices->names());
   if (!config_.metrics().empty()) {
     ASSIGN_OR_RETURN(metrics_,
                      MetricsEndpoint::Start(config_.metrics(), parts_->collectables,

@@ -16,10 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/program_at_work.h"
 #include "engine/runtime/programs/quarantine.h"
-#include "server/compose.h"
 #include "server/config/command_line.h"
 #include "server/config/setting_comments.h"
 #include "server/daemon.h"
+#include "server/devices.h"
 #include "server/lifecycle/address_space.h"
 #include "server/lifecycle/crash_signals.h"
 #include "server/lifecycle/file_watch.h"
@@ -31,6 +31,7 @@
 #include "server/observe/records/termination.h"
 #include "server/process_tuning.h"
 #include "server/rpc/calls/polling_threads.h"
+#include "server/version.h"
 
 namespace tensord::server {
 namespace {

@@ -7,9 +7,9 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/config/config_file.h"
-#include "server/configured_bounds.h"
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
+#include "server/part_settings.h"
 
 namespace tensord::server {
 namespace {
@@ -26,7 +26,7 @@ ReloadablePart TakesValues(std::vector<std::string> settings, std::function<void
 }
 
 void TakeMemory(const ServerConfig& config, ServerParts* parts, MemoryBroker* broker) {
-  parts->cpu_memory->SetKeepBytes(config.cpu().pool_bytes());
+  parts->devices->memory()->SetKeepBytes(config.cpu().pool_bytes());
   parts->payloads->SetKeepBytes(config.receive().pool_bytes());
   parts->readers->SetBounds(ReaderBoundsOf(config));
   parts->sessions->SetLimits(SessionLimitsOf(config.sessions()));

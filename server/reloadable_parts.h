@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "server/compose.h"
 #include "server/config/reloader.h"
+#include "server/server_parts.h"
 #include "server/shared_memory/memory_broker.h"
 
 namespace tensord::server {

@@ -15,12 +15,13 @@
 #include "engine/base/status_macros.h"
 #include "engine/runtime/programs/program_folder.h"
 #include "proto/graph_file/graph_file.h"
-#include "server/compose.h"
 #include "server/config/config_file.h"
+#include "server/devices.h"
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
 #include "server/server_addresses.h"
 #include "server/tracing/tracer_options.h"
+#include "server/version.h"
 
 namespace tensord::server {
 namespace {
@@ -83,7 +84,7 @@ absl::Status CheckSharedMemory(const ServerConfig::SharedMemory& config) {
 
 absl::Status CheckStart(const ServerConfig& config, const TlsMaterial* running) {
   RETURN_IF_ERROR(ValidateConfig(config));
-  RETURN_IF_ERROR(CheckInstructionSet(config));
+  RETURN_IF_ERROR(CheckDeviceSettings(config));
   RETURN_IF_ERROR(ParseServerAddresses(config).status());
   RETURN_IF_ERROR(CheckSharedMemory(config.shared_memory()));
   RETURN_IF_ERROR(LoadIdentityPolicy(config).status());

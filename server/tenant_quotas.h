@@ -1,8 +1,8 @@
 #ifndef TENSORD_SERVER_TENANT_QUOTAS_H_
 #define TENSORD_SERVER_TENANT_QUOTAS_H_
 
-#include "server/compose.h"
 #include "server/observe/metrics/collected_metrics.h"
+#include "server/server_parts.h"
 
 namespace tensord::server {
 

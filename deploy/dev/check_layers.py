@@ -100,7 +100,7 @@ def libraries_forbidden_in(path):
     allowed = set(allowed)
     if path.startswith("backends/cuda/"):
         allowed = {"CUDA"}
-    if path.startswith(("server/observe/", "server/compose.")):
+    if path.startswith(("server/observe/", "server/server_parts.", "server/metrics_sources.")):
         allowed.add("prometheus-cpp")
     if path.startswith("server/observe/logs/log."):
         allowed.add("spdlog or fmt")
@@ -134,8 +134,8 @@ def refuse_project_include(path, included):
         return None
     if here[0] == "proto" and there[0] not in ("proto", "engine", "tensord"):
         return f"proto/codec/ sees engine/ only, not {there[0]}/"
-    if here[0] == "server" and there[0] == "backends" and path != "server/compose.cc":
-        return "only server/compose.cc names a concrete backend. Use the interfaces in engine/exec/backend/"
+    if here[0] == "server" and there[0] == "backends" and path != "server/devices.cc":
+        return "only server/devices.cc names a concrete backend. Use the interfaces in engine/exec/backend/"
     if here[0] == there[0] == "server":
         return refuse_room_include("server", "/".join(here[1:-1]), "/".join(there[1:-1]))
     return None

@@ -130,6 +130,11 @@ class LayersCheckTest(unittest.TestCase):
             self.assertGreater(len(planted), 0)
             self.assertEqual(sorted(line.split(":")[0] for line in found), sorted(planted), house)
 
+    def test_one_file_of_the_server_names_backends(self):
+        backend = '#include "backends/cpu/kernel_table.h"\n'
+        self.assertEqual(self.check({"server/devices.cc": backend}), [])
+        self.assert_found({"server/compose.cc": backend}, "server/compose.cc:1", "only server/devices.cc names a concrete backend")
+
     def test_the_engine_sees_no_backend(self):
         self.assert_found({"engine/exec/backend/backend.h": '#include "backends/cpu/kernel/kernel.h"\n'}, "engine/exec/backend/backend.h:1",
                           "engine/ does not see backends/")

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
 #include "server/config/flat_settings.h"
-#include "server/configured_bounds.h"
+#include "server/part_settings.h"
 #include "tests/e2e/server/config/changed_config.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tls/certificate_authority.h"
@@ -50,7 +50,7 @@ std::function<std::string(InProcessServer&)> Look(Function&& function) {
 std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
   std::map<std::string, Taken> taken = {
       {"cpu.memory_bytes", {"12345", "12345", TENSORD_LOOK(server.executor().bounds().memory_bytes)}},
-      {"cpu.pool_bytes", {"12345", "12345", TENSORD_LOOK(server.parts().cpu_memory->keep_bytes())}},
+      {"cpu.pool_bytes", {"12345", "12345", TENSORD_LOOK(server.parts().devices->memory()->keep_bytes())}},
       {"cpu.queue_length", {"77", "77", TENSORD_LOOK(server.executor().bounds().max_queued)}},
       {"compiler.queue_length", {"77", "77", TENSORD_LOOK(server.parts().compile_pool->bounds().max_queued)}},
       {"receive.queue_length", {"77", "77", TENSORD_LOOK(server.parts().readers->bounds().max_queued)}},

@@ -1,11 +1,23 @@
-#include "server/configured_bounds.h"
+#include "server/part_settings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
+#include "engine/families/einsum/einsum_lowering.h"
+#include "engine/families/einsum/optimal_path.h"
+#include "engine/ir/inference.h"
+#include "server/config/automatic_settings.h"
+#include "server/config/setting_options.h"
+#include "server/devices.h"
+#include "server/lifecycle/descriptor_limit.h"
 #include "server/lifecycle/tenant_bytes.h"
+#include "server/profiling/profiler.h"
+#include "server/rpc/execute/execute_response.h"
+#include "server/rpc/tensors/tensor_part.h"
+#include "server/rpc/wire/message_plan.h"
 
 namespace tensord::server {
 namespace {
@@ -13,6 +25,35 @@ namespace {
 bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
 
 }  // namespace
+
+ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy) {
+  return WithAutomaticSettings(
+      config, {.tensor_bytes = MostTensorBytes(),
+               .has_tenants = policy.table != nullptr && policy.table->num_tenants() > 1,
+               .descriptors = AllowDescriptors(config.limits().connections() + DescriptorsBesideConnections(config))});
+}
+
+std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
+  std::vector<ServerLimit> limits = LimitSettings(config);
+  const ServerLimit fixed[] = {
+      {"admin.connections", kMostAdminConnections},
+      {"response_bytes", kMaxResponseBytes},
+      {"chunk_bytes", kMaxChunkBytes},
+      {kTensorBytesLimit, MostTensorBytes()},
+      {"profiles", Profiler::Bounds::kProfiles},
+      {"profile_ms", Profiler::Bounds::kMilliseconds},
+      {"profile_samples_per_second", Profiler::Bounds::kSamplesPerSecond},
+      {"shared_memory.regions", RegionStore::kMostRegions},
+      {"message_items", kMostItems},
+      {"value_rank", kMaxRank},
+      {"expression_parts", kMaxExpressionParts},
+      {"einsum_operands", kMaxEinsumOperands},
+      {"einsum_incidences", kMaxEinsumIncidences},
+      {"einsum_optimal_operands", OptimalSearch::kMaxTensors},
+  };
+  limits.insert(limits.end(), std::begin(fixed), std::end(fixed));
+  return limits;
+}
 
 int64_t ShareOf(int64_t all, int64_t percent) {
   if (percent == 100) return TenantBytes::kUnlimited;

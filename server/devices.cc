@@ -1,0 +1,146 @@
+#include "server/devices.h"
+
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/fft/transforms.h"
+#include "backends/cpu/joins/ways.h"
+#include "backends/cpu/kernel_table.h"
+#include "backends/cpu/machine/blas.h"
+#include "backends/cpu/machine/instruction_set.h"
+#include "backends/cpu/machine/thread_pool.h"
+#include "engine/base/status_macros.h"
+#include "engine/base/thread_niceness.h"
+#include "engine/families/family_plugin.h"
+#include "server/part_settings.h"
+
+namespace tensord::server {
+namespace {
+
+DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
+  const DeviceExecutor::Bounds bounds = CpuBoundsOf(config);
+  return {.workers = config.cpu().executors(),
+          .max_queued = bounds.max_queued,
+          .max_queued_per_tenant = bounds.max_queued_per_tenant,
+          .max_wait = bounds.max_wait,
+          .ageing = bounds.ageing,
+          .memory_bytes = bounds.memory_bytes,
+          .niceness = config.cpu().niceness()};
+}
+
+absl::Span<const cpu::FamilyKernel> CpuTableOf(const DeviceKernels& kernels) {
+  return absl::MakeConstSpan(static_cast<const cpu::FamilyKernel*>(kernels.table), kernels.count);
+}
+
+std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamilies& families) {
+  std::vector<absl::Span<const cpu::FamilyKernel>> tables;
+  for (const DeviceKernels& kernels : families.KernelsOf("cpu")) tables.push_back(CpuTableOf(kernels));
+  return tables;
+}
+
+std::vector<std::string> DisabledJoinsOf(const ServerConfig& config) {
+  return {config.cpu().disabled_joins().begin(), config.cpu().disabled_joins().end()};
+}
+
+// Checks that the CPU, which every server has, can run each op of the plugin.
+absl::Status AuditCpuKernels(const FamilyPlugin& plugin) {
+  absl::Span<const cpu::FamilyKernel> table;
+  for (const DeviceKernels& kernels : absl::MakeConstSpan(plugin.kernels, plugin.num_kernels)) {
+    if (absl::string_view(kernels.device_kind) == "cpu") table = CpuTableOf(kernels);
+  }
+  return cpu::AuditFamilyKernels(table, absl::MakeConstSpan(plugin.ops, plugin.num_ops));
+}
+
+// The threads are as nice as the thread that makes them.
+std::unique_ptr<cpu::ThreadPool> MakeNicerPool(int threads, int niceness) {
+  std::unique_ptr<cpu::ThreadPool> pool;
+  std::thread([&] {
+    if (niceness > 0) LowerThisThread(niceness);
+    pool = cpu::MakeThreadPool(threads);
+  }).join();
+  return pool;
+}
+
+void WarnOfBlas(const ServerConfig& config, Log* log) {
+  if (const std::string within = BlasCoreWithin(config); !within.empty()) {
+    log->Event(LogLevel::kWarning, "blas beyond isa",
+               absl::StrCat("OpenBLAS runs kernels of newer processors than cpu.isa, which is ", config.cpu().isa(),
+                            ": start the server with OPENBLAS_CORETYPE=", within, " in its environment"));
+  }
+  const std::optional<cpu::OutdatedBlasCore> outdated = cpu::FindOutdatedBlasCore();
+  if (!outdated.has_value()) return;
+  log->Event(LogLevel::kWarning, "outdated blas",
+             absl::StrCat("OpenBLAS takes this processor for one of the kind ", outdated->core,
+                          ", whose products and factorizations are several times slower: start the server with "
+                          "OPENBLAS_CORETYPE=",
+                          outdated->better, " in its environment"));
+}
+
+}  // namespace
+
+int64_t MostTensorBytes() { return MostCpuTensorBytes(); }
+
+absl::Status CheckDeviceSettings(const ServerConfig& config) {
+  const absl::Status isa = CheckCpuIsa(config.cpu().isa());
+  if (!isa.ok()) return absl::InvalidArgumentError(absl::StrCat("setting cpu.isa: ", isa.message()));
+  const absl::Status joins = cpu::CheckJoinNames(DisabledJoinsOf(config));
+  if (joins.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("setting cpu.disabled_joins: ", joins.message()));
+}
+
+absl::Status UseInstructionSet(const ServerConfig& config) { return UseCpuIsa(config.cpu().isa()); }
+
+std::string BlasCoreWithin(const ServerConfig& config) {
+  for (const CpuIsa isa : MachineCpuIsas()) {
+    if (config.cpu().isa() == Name(isa)) return cpu::BlasCoreWithin(isa);
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config) {
+  return ServerFamilies::Load(config, AuditCpuKernels);
+}
+
+Devices::Devices() = default;
+Devices::~Devices() = default;
+
+absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& config, const ServerFamilies& families,
+                                                         Log* log) {
+  RETURN_IF_ERROR(cpu::CheckBlasCore());
+  WarnOfBlas(config, log);
+  std::unique_ptr<Devices> devices(new Devices());
+  devices->pool_ = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());
+  devices->fft_transforms_ = std::make_unique<cpu::FftTransforms>(config.cpu().fft_table_bytes());
+  devices->memory_ = HostBufferPool::Create(MostCpuTensorBytes(), config.cpu().pool_bytes(), kTensorBytesLimit);
+  devices->backends_.push_back(MakeCpuBackend({.pool = devices->pool_.get(),
+                                               .fft_transforms = devices->fft_transforms_.get(),
+                                               .memory = devices->memory_,
+                                               .jit = CpuUseNamed(config.cpu().jit()),
+                                               .epilogues = CpuUseNamed(config.cpu().epilogues()),
+                                               .chain_block_bytes = config.cpu().chain_block_bytes(),
+                                               .disabled_joins = DisabledJoinsOf(config),
+                                               .family_kernels = CpuKernelsOf(families)}));
+  devices->names_.emplace_back("cpu:0");
+  return devices;
+}
+
+void Devices::AddExecutors(const ServerConfig& config, ExecutorPool* executors) const {
+  for (size_t i = 0; i < backends_.size(); ++i) {
+    executors->Add(std::make_unique<DeviceExecutor>(names_[i], backends_[i].get(), CpuExecutorOf(config)));
+  }
+}
+
+ParallelFor Devices::parallel_for() const {
+  return [pool = pool_.get()](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) { pool->ParallelFor(tasks, fn); };
+}
+
+CollectedMetrics::Tables Devices::fft_tables() const {
+  const cpu::FftTransforms::Stats stats = fft_transforms_->stats();
+  return {.bytes = stats.bytes, .hits = stats.hits, .misses = stats.misses, .evictions = stats.evictions};
+}
+
+}  // namespace tensord::server

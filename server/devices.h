@@ -1,0 +1,80 @@
+#ifndef TENSORD_SERVER_DEVICES_H_
+#define TENSORD_SERVER_DEVICES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/exec/backend/backend.h"
+#include "engine/exec/backend/parallel_for.h"
+#include "engine/exec/memory/host_buffer_pool.h"
+#include "engine/runtime/devices/executor_pool.h"
+#include "server/config/server_config.pb.h"
+#include "server/observe/logs/log.h"
+#include "server/observe/metrics/collected_metrics.h"
+#include "server/server_families.h"
+
+namespace tensord::cpu {
+class FftTransforms;
+class ThreadPool;
+}  // namespace tensord::cpu
+
+namespace tensord::server {
+
+// As refusals name what all tensors on the CPU may take, which is no setting; and how much of the memory that is.
+inline constexpr char kTensorBytesLimit[] = "cpu.tensor_bytes";
+int64_t MostTensorBytes();
+
+// Checks that the processor has the instruction set of cpu.isa, and that there are the ways of cpu.disabled_joins.
+// INVALID_ARGUMENT, which names those that there are, where not.
+absl::Status CheckDeviceSettings(const ServerConfig& config);
+
+// Keeps the process to cpu.isa, from before the first kernel is chosen.
+absl::Status UseInstructionSet(const ServerConfig& config);
+
+// Returns the core that OPENBLAS_CORETYPE must name when the process begins for OpenBLAS to keep to cpu.isa. Empty if
+// it does, and if cpu.isa is "auto".
+std::string BlasCoreWithin(const ServerConfig& config);
+
+// Returns the families of a server, with their plugins audited. INVALID_ARGUMENT if a plugin cannot be used.
+absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config);
+
+// The devices of a server, their backends, and what these share. The implementation is the one file of the server that
+// names a backend. Thread-safe.
+class Devices {
+ public:
+  // Makes those of the configuration, whose instruction set is in use. Tells the log where OpenBLAS is slower or newer
+  // than it should be.
+  static absl::StatusOr<std::unique_ptr<Devices>> Create(const ServerConfig& config, const ServerFamilies& families,
+                                                         Log* log);
+  ~Devices();
+  Devices(const Devices&) = delete;
+  Devices& operator=(const Devices&) = delete;
+
+  // Adds an executor for each, which the devices must outlive.
+  void AddExecutors(const ServerConfig& config, ExecutorPool* executors) const;
+
+  // The default's is the first.
+  const std::vector<std::string>& names() const { return names_; }
+  // Of tensors on the CPU.
+  const std::shared_ptr<HostBufferPool>& memory() const { return memory_; }
+  // The CPU backend's threads, for large copies.
+  ParallelFor parallel_for() const;
+  CollectedMetrics::Tables fft_tables() const;
+
+ private:
+  Devices();
+
+  std::unique_ptr<cpu::ThreadPool> pool_;
+  std::unique_ptr<cpu::FftTransforms> fft_transforms_;
+  std::shared_ptr<HostBufferPool> memory_;
+  std::vector<std::unique_ptr<Backend>> backends_;  // by name
+  std::vector<std::string> names_;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_DEVICES_H_
