@@ -1,86 +1,28 @@
 #include "server/daemon.h"
 
 #include <grpc/grpc.h>
-#include <grpc/support/time.h>
-#include <grpcpp/grpcpp.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
-#include "server/part_settings.h"
-#include "server/reflection/reflection_service.h"
+#include "server/compose.h"
 #include "server/reloadable_parts.h"
 #include "server/rpc/programs/warm_up.h"
-#include "server/rpc/wire/transport_tuning.h"
-#include "server/server_addresses.h"
 #include "server/start_check.h"
 
 namespace tensord::server {
 namespace {
 
-// For what the last responses still need on their way out when no call is left.
-constexpr auto kFlushTime = std::chrono::milliseconds(200);
-// The time after which a client that has not read the end of its call is cut off.
-constexpr auto kUnreadTime = std::chrono::milliseconds(500);
 // For all that is left to do when the calls had their time; and when there is to be no waiting.
 constexpr auto kEndTime = std::chrono::milliseconds(700);
 constexpr auto kHurriedEndTime = std::chrono::milliseconds(250);
-
-// Makes a socket to which only the owner may connect, and with `group` its group too if the process's umask lets a
-// group write. So from the start: a later chmod would leave a moment in which others can connect.
-class SocketMode {
- public:
-  explicit SocketMode(bool group) : before_(umask(0177)) {
-    if (group && (before_ & 0020) == 0) umask(0117);
-  }
-  ~SocketMode() { umask(before_); }
-  SocketMode(const SocketMode&) = delete;
-  SocketMode& operator=(const SocketMode&) = delete;
-
- private:
-  const mode_t before_;
-};
-
-// Returns the size from which gRPC itself refuses a message, before the server sees it. The server's own bound,
-// limits.message_bytes, lies below, so that the refusal names that and is counted; the bytes that a client can make the
-// server hold beyond it are still bounded.
-int64_t MostOfAMessage(int64_t message_bytes) {
-  const int64_t beyond = std::min(message_bytes, int64_t{64} << 20);
-  return std::min<int64_t>(message_bytes + beyond, std::numeric_limits<int32_t>::max());
-}
-
-void AddConnectionLimits(const ServerConfig::Limits& limits, absl::Span<const ListenAddress> addresses,
-                         grpc::ServerBuilder* builder) {
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(limits.streams_per_connection()));
-  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
-                              static_cast<int>(MostMetadataOfAConnection(limits.metadata_bytes())));
-  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, static_cast<int>(limits.handshake_timeout_ms()));
-  // gRPC makes a message as large as it will be before it looks at how large it may be.
-  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  if (const int64_t idle_ms = ConnectionIdleMs(limits, addresses); idle_ms > 0) {
-    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, static_cast<int>(idle_ms));
-  }
-}
-
-absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {
-  for (const ListenAddress& address : addresses) {
-    if (address.is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address.socket_path));
-  }
-  return absl::OkStatus();
-}
 
 // Returns the settings as last reloaded; `reloader` is null before the server was ready.
 ServerConfig::Drain DrainOf(const ServerConfig& started, const Reloader* reloader) {
@@ -106,18 +48,10 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& confi
   // that was polling on behalf of a large write.
   [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   std::unique_ptr<Daemon> daemon(new Daemon(config));
-  ASSIGN_OR_RETURN(ServerAddresses addresses, ParseServerAddresses(config));
-  daemon->addresses_ = std::move(addresses.calls);
-  if (config.listen().empty()) {
-    ASSIGN_OR_RETURN(ListenAddress address, DefaultListenAddress());
-    daemon->addresses_ = {std::move(address)};
-  }
-  RETURN_IF_ERROR(PrepareSocketPaths(daemon->addresses_));  // before anything that takes long
+  ASSIGN_OR_RETURN(daemon->listeners_, Listeners::Create(config));  // before anything that takes long
   daemon->files_ = FileWatch::StateOf(WatchedFiles(config));
   ASSIGN_OR_RETURN(daemon->parts_, Compose(config));
   daemon->parts_->service_parts.polling = polling;
-  daemon->connection_lines_ =
-      std::make_unique<ConnectionLines>(daemon->parts_->log.get(), daemon->parts_->connections.get());
   return daemon;
 }
 
@@ -131,65 +65,13 @@ absl::Status Daemon::Serve() {
   }
   parts_->service_parts.request_drain = [this](std::optional<absl::Duration> timeout) { RequestDrain(timeout); };
   parts_->gate->MoveTo(ServingState::kWarming);
-  RETURN_IF_ERROR(Listen());
-  RETURN_IF_ERROR(ListenForOperators());
+  RETURN_IF_ERROR(listeners_->Open(parts_.get(), health_.get()));
   RETURN_IF_ERROR(WarmUp());
   return BeginToServe();
 }
 
-absl::Status Daemon::Listen() {
-  Health::EnableService();
-  grpc::ServerBuilder builder;
-  AddConnectionLimits(config_.limits(), addresses_, &builder);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(MostOfAMessage(config_.limits().message_bytes())));
-  builder.SetMaxSendMessageSize(-1);
-  TuneTransport(&builder);
-  builder.RegisterService(parts_->compute_service.get());
-  if (config_.reflection()) {
-    reflection_ = MakeReflectionService({"tensord.v1.Compute", "grpc.health.v1.Health"});
-    builder.RegisterService(reflection_.get());
-  }
-  ASSIGN_OR_RETURN(ServerAddresses addresses, ParseServerAddresses(config_));
-  RETURN_IF_ERROR(ShareMemory(std::move(addresses.shared_memory)));
-  {
-    const SocketMode mode(/*group=*/true);
-    ASSIGN_OR_RETURN(listener_,
-                     ConnectionListener::Open(addresses_, parts_->connections.get(), parts_->connection_bounds));
-  }
-  const auto give = AddAcceptors(*listener_, &builder);
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr) return absl::UnavailableError("gRPC does not start a server");
-  health_->Add(server_.get());
-  parts_->connection_bounds->SetTell([this](ConnectionExcess excess, const std::string& peer, int64_t ended) {
-    connection_lines_->TellEnded(excess, peer, ended);
-  });
-  listener_->Start(
-      give, [this](int64_t refused) { connection_lines_->TellRefused(refused); }, parts_->tls != nullptr);
-  for (const ListenAddress& bound : listener_->addresses()) {
-    grpc_addresses_.push_back(bound.ToString());
-    parts_->log->Event(LogLevel::kInfo, "listening", bound.ToString());
-  }
-  connection_lines_->TellBound(config_);
-  return absl::OkStatus();
-}
-
-ConnectionListener::Give Daemon::AddAcceptors(const ConnectionListener& listener, grpc::ServerBuilder* builder) {
-  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
-  auto acceptors = std::make_shared<std::vector<std::unique_ptr<Acceptor>>>();
-  for (const ListenAddress& address : listener.addresses()) {
-    acceptors->push_back(builder->experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, CredentialsFor(address)));
-  }
-  return [acceptors](size_t address, int listener_descriptor, int connection) {
-    Acceptor::NewConnectionParameters parameters;
-    parameters.listener_fd = listener_descriptor;
-    parameters.fd = connection;
-    (*acceptors)[address]->HandleNewConnection(&parameters);
-  };
-}
-
 absl::Status Daemon::BeginToServe() {
-  reloader_ = std::make_unique<Reloader>(config_, ReloadablePartsOf(parts_.get(), broker_.get()));
+  reloader_ = std::make_unique<Reloader>(config_, ReloadablePartsOf(parts_.get(), broker()));
   if (config_.reload().check_files_ms() > 0) {
     file_watch_ = std::make_unique<FileWatch>(
         absl::Milliseconds(config_.reload().check_files_ms()), std::move(files_),
@@ -204,7 +86,7 @@ absl::Status Daemon::BeginToServe() {
     kept = std::move(kept_reload_);
   }
   health_->SetServing(true);
-  notifier_.Ready(absl::StrCat("serves at ", absl::StrJoin(grpc_addresses_, ", ")));
+  notifier_.Ready(absl::StrCat("serves at ", absl::StrJoin(grpc_addresses(), ", ")));
   notifier_.Watch([this] { Probe(); });
   if (kept.has_value()) Reload(*kept);
   if (config_.reload().check_files_ms() > 0 && !config_source_.files.empty()) {
@@ -216,59 +98,6 @@ absl::Status Daemon::BeginToServe() {
           return true;  // refused or not, it is read again when it has changed again
         });
   }
-  return absl::OkStatus();
-}
-
-absl::Status Daemon::ListenForOperators() {
-  ASSIGN_OR_RETURN(const ServerAddresses addresses, ParseServerAddresses(config_));
-  const std::optional<ListenAddress>& address = addresses.admin;
-  if (!address.has_value()) return absl::OkStatus();
-  if (address->is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address->socket_path));
-  grpc::ServerBuilder builder;
-  builder.RegisterService(parts_->admin_service.get());
-  builder.RegisterService(parts_->channelz_service.get());
-  if (config_.reflection()) {
-    admin_reflection_ =
-        MakeReflectionService({"tensord.v1.Admin", "grpc.channelz.v1.Channelz", "grpc.health.v1.Health"});
-    builder.RegisterService(admin_reflection_.get());
-  }
-  AddConnectionLimits(config_.limits(), {*address}, &builder);
-  {
-    const SocketMode mode(/*group=*/false);
-    ASSIGN_OR_RETURN(admin_listener_, ConnectionListener::Open({*address}, parts_->admin_connections.get(),
-                                                               parts_->admin_connection_bounds));
-  }
-  const auto give = AddAcceptors(*admin_listener_, &builder);
-  admin_server_ = builder.BuildAndStart();
-  if (admin_server_ == nullptr) return absl::UnavailableError("gRPC does not start a server for operators");
-  health_->Add(admin_server_.get());
-  parts_->admin_connection_bounds->SetTell([this](ConnectionExcess excess, const std::string& peer, int64_t ended) {
-    connection_lines_->TellEnded(excess, peer, ended);
-  });
-  admin_listener_->Start(
-      give, [](int64_t) {}, parts_->tls != nullptr);  // the metric says enough
-  admin_address_ = admin_listener_->addresses()[0].ToString();
-  parts_->log->Event(LogLevel::kInfo, "listening for operators", admin_address_);
-  return absl::OkStatus();
-}
-
-absl::Status Daemon::ShareMemory(std::optional<ListenAddress> address) {
-  if (!address.has_value()) return absl::OkStatus();
-  RETURN_IF_ERROR(PrepareSocketPath(address->socket_path));
-  const ServerConfig::SharedMemory& config = config_.shared_memory();
-  MemoryBroker::Options options{.path = address->socket_path, .uids = {}, .max_connections = config.connections()};
-  for (const int64_t uid : config.uids()) options.uids.push_back(static_cast<uid_t>(uid));
-  options.warn = [log = parts_->log.get()](const std::string& message) {
-    log->Event(LogLevel::kError, "sharing memory fails", message);
-  };
-  ASSIGN_OR_RETURN(broker_, MemoryBroker::Start(std::move(options), {.regions = parts_->regions.get(),
-                                                                     .authenticator = parts_->authenticator.get(),
-                                                                     .gate = parts_->gate.get(),
-                                                                     .refusals = parts_->broker_refusals.get(),
-                                                                     .rates = parts_->rates.get()}));
-  // Clients have folders of their own.
-  parts_->service_parts.shared_memory_socket = std::filesystem::absolute(broker_->path()).string();
-  parts_->log->Event(LogLevel::kInfo, "sharing memory", address->ToString());
   return absl::OkStatus();
 }
 
@@ -312,19 +141,10 @@ void Daemon::Probe() const {
   for (const auto& executor : parts_->executors->all()) executor->stats();
 }
 
-std::shared_ptr<grpc::ServerCredentials> Daemon::CredentialsFor(const ListenAddress& address) {
-  if (address.is_unix() || parts_->tls == nullptr) return grpc::InsecureServerCredentials();
-  credentials_.push_back(MakeTlsCredentials(parts_->tls, config_.tls()));
-  return credentials_.back();
-}
-
 Daemon::~Daemon() {
   CountStopRequest();
   CountStopRequest();
   Stop();
-  if (parts_ == nullptr) return;
-  parts_->connection_bounds->SetTell(nullptr);
-  parts_->admin_connection_bounds->SetTell(nullptr);
 }
 
 Reloader::Outcome Daemon::Reload(const absl::StatusOr<ServerConfig>& next, ReloadCause cause) {
@@ -435,25 +255,6 @@ void Daemon::WaitOutGrace() {
   }
 }
 
-void Daemon::EndCalls(bool at_once) {
-  listener_->Stop();
-  if (admin_listener_ != nullptr) admin_listener_->Stop();
-  // gRPC does not close a connection that it is writing to, and waits until there is none.
-  const Alarms::Id unread = parts_->alarms->Set(SteadyNow() + absl::FromChrono(kUnreadTime), [parts = parts_.get()] {
-    parts->connections->ShutDown();
-    parts->admin_connections->ShutDown();
-  });
-  const gpr_timespec now = gpr_now(GPR_CLOCK_MONOTONIC);
-  const gpr_timespec flushed = gpr_time_add(now, gpr_time_from_millis(kFlushTime.count(), GPR_TIMESPAN));
-  server_->Shutdown(at_once ? now : flushed);
-  server_->Wait();
-  if (admin_server_ != nullptr) {
-    admin_server_->Shutdown(flushed);
-    admin_server_->Wait();
-  }
-  parts_->alarms->Drop(unread);
-}
-
 void Daemon::Stop() {
   bool was_ready = false;
   {
@@ -462,7 +263,7 @@ void Daemon::Stop() {
     stopped_ = true;
     was_ready = is_ready_;
   }
-  if (server_ == nullptr) return;  // it never listened
+  if (listeners_ == nullptr || !listeners_->is_open()) return;
   const ServerConfig::Drain drain = DrainOf(config_, was_ready ? reloader_.get() : nullptr);
   const int64_t grace_ms = was_ready ? drain.grace_ms() : 0;
   parts_->log->Event(LogLevel::kInfo, "stopping",
@@ -484,10 +285,10 @@ void Daemon::Stop() {
   const auto tracing_time =
       std::chrono::milliseconds(parts_->tracer == nullptr || hurry_ ? 0 : config_.tracing().timeout_ms());
   EndWithin(kEndTime + tracing_time);
-  EndCalls(/*at_once=*/!empty || hurry_);
+  listeners_->EndCalls(/*at_once=*/!empty || hurry_);
   config_watch_.reset();
   file_watch_.reset();
-  broker_.reset();  // to which a reload gives its settings
+  listeners_->EndSharing();  // to which a reload gives its settings
   if (parts_->tracer != nullptr) {
     parts_->tracer->Finish(SteadyNow() + absl::FromChrono(tracing_time));
   }

@@ -1,9 +1,6 @@
 #ifndef TENSORD_SERVER_DAEMON_H_
 #define TENSORD_SERVER_DAEMON_H_
 
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
-
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -17,16 +14,14 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "engine/runtime/devices/cancel_token.h"
-#include "server/compose.h"
 #include "server/config/reloader.h"
-#include "server/connection_lines.h"
-#include "server/connections/connection_listener.h"
-#include "server/connections/listen_address.h"
 #include "server/lifecycle/file_watch.h"
 #include "server/lifecycle/service_notifier.h"
+#include "server/listeners.h"
 #include "server/observe/health.h"
 #include "server/observe/metrics/control_metrics.h"
 #include "server/observe/metrics/metrics_endpoint.h"
+#include "server/server_parts.h"
 #include "server/shared_memory/memory_broker.h"
 
 namespace tensord::server {
@@ -55,14 +50,14 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   // "unix:/path" or "127.0.0.1:4711", with the ports that were bound.
-  const std::vector<std::string>& grpc_addresses() const { return grpc_addresses_; }
+  const std::vector<std::string>& grpc_addresses() const { return listeners_->grpc_addresses(); }
   // Returns the address of tensord.v1.Admin; empty without one.
-  const std::string& admin_address() const { return admin_address_; }
+  const std::string& admin_address() const { return listeners_->admin_address(); }
   // "127.0.0.1:9464"; empty without a metrics endpoint.
   std::string metrics_address() const { return metrics_ == nullptr ? "" : metrics_->address(); }
   const ServerParts& parts() const { return *parts_; }
   // Returns null if no memory is shared.
-  const MemoryBroker* broker() const { return broker_.get(); }
+  MemoryBroker* broker() const { return listeners_->broker(); }
   // The source of the configuration: its files, their states (FileWatch::StateOf) before they were first read, and the
   // way to read them again.
   struct ConfigSource {
@@ -102,26 +97,15 @@ class Daemon {
  private:
   explicit Daemon(const ServerConfig& config) : config_(config) {}
 
-  // Opens the listeners: from now on health answers that the server does not serve, and calls are refused.
-  absl::Status Listen();
   absl::Status BeginToServe();
-  // The server of tensord.v1.Admin, where one is configured.
-  absl::Status ListenForOperators();
-  // Begins to hand out shared memory, if configured; before the first call can come.
-  absl::Status ShareMemory(std::optional<ListenAddress> address);
   // Does the work before the first call can come.
   absl::Status WarmUp();
   // Takes the locks that every call takes: it hangs where they would.
   void Probe() const;
-  // Lets the server that is built take the connections of the listener's addresses; how they are given to it.
-  ConnectionListener::Give AddAcceptors(const ConnectionListener& listener, grpc::ServerBuilder* builder);
-  std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenAddress& address);
   void Stop();
   // One request more; how many there were.
   int CountStopRequest();
   void EndWithin(std::chrono::milliseconds time) const;
-  // Ends the calls of both servers, those of peers that do not read as well.
-  void EndCalls(bool at_once);
   // Reloads as Reload does, the files alone; true if they were taken. On the watch's thread.
   bool ReloadFiles();
   absl::StatusOr<Reloader::Outcome> TakeConfig(const absl::StatusOr<ServerConfig>& next, ReloadCause cause);
@@ -130,10 +114,8 @@ class Daemon {
   void WaitOutGrace();
 
   const ServerConfig config_;
-  std::vector<ListenAddress> addresses_;  // as configured
-  std::string files_;                     // what those that are watched were before they were read
+  std::string files_;  // what those that are watched were before they were read
   std::unique_ptr<ServerParts> parts_;
-  std::unique_ptr<const ConnectionLines> connection_lines_;
   std::unique_ptr<Reloader> reloader_;
   std::string refused_files_;              // why the last look refused them, told once; the watch's
   std::unique_ptr<FileWatch> file_watch_;  // null: files are read again only on request
@@ -141,15 +123,7 @@ class Daemon {
   std::atomic<bool> config_refused_{false};  // what was last read of it
   std::unique_ptr<Health> health_;
   std::unique_ptr<MetricsEndpoint> metrics_;
-  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // the server does not own them
-  std::unique_ptr<grpc::Service> reflection_, admin_reflection_;       // null: not configured
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<grpc::Server> admin_server_;
-  std::unique_ptr<ConnectionListener> listener_;  // gone before the servers that it gives connections to
-  std::unique_ptr<ConnectionListener> admin_listener_;
-  std::vector<std::string> grpc_addresses_;
-  std::string admin_address_;
-  std::unique_ptr<MemoryBroker> broker_;  // null: no memory is shared
+  std::unique_ptr<Listeners> listeners_;
 
   // The things that its watch looks at stand above it.
   ServiceNotifier notifier_{ServiceNotifier::FromEnvironment()};
