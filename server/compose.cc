@@ -133,6 +133,130 @@ void AddConnections(const ServerConfig& config, ServerParts* parts) {
   parts->admin_connection_bounds = std::make_shared<ConnectionBounds>(limits, most_unread);
 }
 
+void AddLog(const ServerConfig& config, ServerParts* parts) {
+  parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
+      .entries = config.flight_recorder().entries(), .slow = absl::Milliseconds(config.flight_recorder().slow_ms())});
+  parts->log = std::make_unique<Log>(Log::Options{.level = LogLevelFromName(config.log().level()),
+                                                  .requests = config.log().requests(),
+                                                  .recorder = parts->recorder.get()});
+  for (const std::string& family : parts->families->loaded()) {
+    parts->log->Event(LogLevel::kInfo, "family loaded", family);
+  }
+}
+
+void AddTurns(const ServerConfig& config, ServerParts* parts) {
+  // As nice as executors, whose runs they continue.
+  parts->operators = std::make_unique<TurnPool>(TurnPool::Options{});
+  parts->turns = std::make_unique<TurnPool>(TurnPool::Options{.niceness = config.cpu().niceness()});
+  // As many as gRPC has for its callbacks: reading takes no more processors than it took there.
+  parts->readers = std::make_unique<TurnPool>(
+      TurnPool::Options{.threads = std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2),
+                        .bounds = ReaderBoundsOf(config),
+                        .niceness = config.cpu().niceness()});
+}
+
+absl::Status AddPrograms(const ServerConfig& config, ServerParts* parts) {
+  parts->compile_pool =
+      std::make_unique<CompilePool>(config.compiler().threads(), CompileBoundsOf(config), config.compiler().niceness());
+  parts->bindings = {.most_operations = config.limits().run_operations(),
+                     .max_sets = config.program_cache().size_sets(),
+                     .max_bytes = config.program_cache().size_set_bytes(),
+                     .stats = std::make_shared<BindingStats>()};
+  parts->cache = std::make_unique<ProgramCache>(
+      ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
+                            .collide = config.testing().collide_fingerprints(),
+                            .refused = {.keep = absl::Milliseconds(config.program_cache().negative_ms())},
+                            .sized = parts->bindings.stats},
+      parts->compile_pool.get());
+  ASSIGN_OR_RETURN(parts->store, OpenStore(config, *parts));
+  ASSIGN_OR_RETURN(parts->quarantine, OpenQuarantine(config, *parts));
+  return absl::OkStatus();
+}
+
+void AddTensors(const ServerConfig& config, ServerParts* parts) {
+  parts->sessions = MakeSessions(config.sessions(), parts);
+  // The gate bounds the bytes that it holds.
+  parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
+  parts->regions = MakeRegions(config.shared_memory(), parts->devices->memory());
+  parts->unread_results = std::make_unique<TenantBytes>(
+      TenantBytes::Names{.tenant_limit = "scheduling.tenant_unread_percent",
+                         .tenant_bytes = "bytes of results that one tenant's clients have not read yet"},
+      TenantBytes::kUnlimited, MostUnreadOf(config));
+}
+
+void AddAdmission(const ServerConfig& config, ServerParts* parts) {
+  parts->gate = std::make_unique<CallGate>(
+      config.limits().in_flight_bytes(),
+      ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
+  parts->rates = std::make_unique<RateLimiter>(RateOf(config));
+}
+
+ProgramParts ProgramPartsOf(const ServerConfig& config, const ServerParts& parts) {
+  const ServerConfig::Compiler& compiler = config.compiler();
+  return {.registry = &parts.families->registry(),
+          .compile_pool = parts.compile_pool.get(),
+          .cache = parts.cache.get(),
+          .store = parts.store.get(),
+          .quarantine = parts.quarantine.get(),
+          .unserved = parts.unserved.get(),
+          .bindings = parts.bindings,
+          .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
+          .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
+          .by_tenant = config.program_cache().by_tenant(),
+          .print_and_parse = config.testing().print_and_parse()};
+}
+
+TensorParts TensorPartsOf(const ServerParts& parts) {
+  return {.sessions = parts.sessions.get(),
+          .payloads = parts.payloads.get(),
+          .parallel_for = parts.devices->parallel_for(),
+          .regions = parts.regions.get(),
+          .unread_results = parts.unread_results.get()};
+}
+
+AdmissionParts AdmissionPartsOf(const ServerConfig& config, ServerParts* parts) {
+  return {.authenticator = parts->authenticator.get(),
+          .gate = parts->gate.get(),
+          .rates = parts->rates.get(),
+          .connections = ListensAtTcp(config) ? parts->connections.get() : nullptr,
+          .alarms = parts->alarms.get(),
+          .turns = parts->turns.get(),
+          .operators = parts->operators.get(),
+          .readers = parts->readers.get(),
+          .fair_polling = &parts->fair_polling,
+          .graph_limits = GraphLimitsOf(config),
+          .server_limits = ServerLimitsOf(config),
+          .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
+          .message_bytes = config.limits().message_bytes(),
+          .metadata_bytes = config.limits().metadata_bytes(),
+          .stream_requests = config.sessions().stream_requests(),
+          .stream_bytes = config.sessions().stream_bytes()};
+}
+
+ObserverParts ObserverPartsOf(const ServerParts& parts) {
+  return {.metrics = parts.metrics.get(),
+          .segment_times = parts.segment_times.get(),
+          .log = parts.log.get(),
+          .audit = parts.audit.get(),
+          .open_calls = parts.open_calls.get(),
+          .recorder = parts.recorder.get(),
+          .tracer = parts.tracer.get(),
+          .profiler = parts.profiler.get()};
+}
+
+void AddServices(const ServerConfig& config, ServerParts* parts) {
+  parts->service_parts = {
+      .version = std::string(Version()),
+      .programs = ProgramPartsOf(config, *parts),
+      .devices = {.executors = parts->executors.get(), .max_priority = config.scheduling().max_priority()},
+      .tensors = TensorPartsOf(*parts),
+      .admission = AdmissionPartsOf(config, parts),
+      .observers = ObserverPartsOf(*parts)};
+  parts->compute_service = MakeComputeService(&parts->service_parts);
+  parts->admin_service = MakeAdminService(&parts->service_parts);
+  parts->channelz_service = MakeChannelzService(&parts->service_parts);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) {
@@ -142,107 +266,22 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   RETURN_IF_ERROR(UseInstructionSet(config));
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, LoadFamilies(config));
-  parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
-      .entries = config.flight_recorder().entries(), .slow = absl::Milliseconds(config.flight_recorder().slow_ms())});
-  parts->log = std::make_unique<Log>(Log::Options{.level = LogLevelFromName(config.log().level()),
-                                                  .requests = config.log().requests(),
-                                                  .recorder = parts->recorder.get()});
-
-  for (const std::string& family : parts->families->loaded()) {
-    parts->log->Event(LogLevel::kInfo, "family loaded", family);
-  }
+  AddLog(config, parts.get());
   ASSIGN_OR_RETURN(parts->devices, Devices::Create(config, *parts->families, parts->log.get()));
   parts->executors = std::make_unique<ExecutorPool>();
   parts->devices->AddExecutors(config, parts->executors.get());
-  parts->compile_pool =
-      std::make_unique<CompilePool>(config.compiler().threads(), CompileBoundsOf(config), config.compiler().niceness());
-  // As nice as executors, whose runs they continue.
-  parts->operators = std::make_unique<TurnPool>(TurnPool::Options{});
-  parts->turns = std::make_unique<TurnPool>(TurnPool::Options{.niceness = config.cpu().niceness()});
-  // As many as gRPC has for its callbacks: reading takes no more processors than it took there.
-  parts->readers = std::make_unique<TurnPool>(
-      TurnPool::Options{.threads = std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2),
-                        .bounds = ReaderBoundsOf(config),
-                        .niceness = config.cpu().niceness()});
-  parts->bindings = {.most_operations = config.limits().run_operations(),
-                     .max_sets = config.program_cache().size_sets(),
-                     .max_bytes = config.program_cache().size_set_bytes(),
-                     .stats = std::make_shared<BindingStats>()};
-  parts->sessions = MakeSessions(config.sessions(), parts.get());
-  parts->cache = std::make_unique<ProgramCache>(
-      ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
-                            .collide = config.testing().collide_fingerprints(),
-                            .refused = {.keep = absl::Milliseconds(config.program_cache().negative_ms())},
-                            .sized = parts->bindings.stats},
-      parts->compile_pool.get());
-  ASSIGN_OR_RETURN(parts->store, OpenStore(config, *parts));
-  ASSIGN_OR_RETURN(parts->quarantine, OpenQuarantine(config, *parts));
-  // The gate bounds the bytes that it holds.
-  parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
-  parts->regions = MakeRegions(config.shared_memory(), parts->devices->memory());
-  parts->gate = std::make_unique<CallGate>(
-      config.limits().in_flight_bytes(),
-      ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
-  parts->unread_results = std::make_unique<TenantBytes>(
-      TenantBytes::Names{.tenant_limit = "scheduling.tenant_unread_percent",
-                         .tenant_bytes = "bytes of results that one tenant's clients have not read yet"},
-      TenantBytes::kUnlimited, MostUnreadOf(config));
+  AddTurns(config, parts.get());
+  RETURN_IF_ERROR(AddPrograms(config, parts.get()));
+  AddTensors(config, parts.get());
+  AddAdmission(config, parts.get());
   AddConnections(config, parts.get());
-  parts->rates = std::make_unique<RateLimiter>(RateOf(config));
   parts->metrics = std::make_unique<Metrics>(parts->devices->names());
   RETURN_IF_ERROR(AddIdentity(config, std::move(policy), parts.get()));
   RETURN_IF_ERROR(AddTracing(config, parts.get()));
   parts->segment_times = std::make_unique<SegmentTimes>();
   parts->collectables = {MakeMetricsPage(parts.get())};
-
   parts->profiler = std::make_unique<Profiler>();
-  const ServerConfig::Compiler& compiler = config.compiler();
-  parts->service_parts = {.version = std::string(Version()),
-                          .registry = &parts->families->registry(),
-                          .executors = parts->executors.get(),
-                          .compile_pool = parts->compile_pool.get(),
-                          .turns = parts->turns.get(),
-                          .operators = parts->operators.get(),
-                          .readers = parts->readers.get(),
-                          .cache = parts->cache.get(),
-                          .sessions = parts->sessions.get(),
-                          .store = parts->store.get(),
-                          .quarantine = parts->quarantine.get(),
-                          .unserved = parts->unserved.get(),
-                          .gate = parts->gate.get(),
-                          .unread_results = parts->unread_results.get(),
-                          .open_calls = parts->open_calls.get(),
-                          .connections = ListensAtTcp(config) ? parts->connections.get() : nullptr,
-                          .alarms = parts->alarms.get(),
-                          .authenticator = parts->authenticator.get(),
-                          .audit = parts->audit.get(),
-                          .payloads = parts->payloads.get(),
-                          .parallel_for = parts->devices->parallel_for(),
-                          .regions = parts->regions.get(),
-                          .rates = parts->rates.get(),
-                          .metrics = parts->metrics.get(),
-                          .segment_times = parts->segment_times.get(),
-                          .log = parts->log.get(),
-                          .recorder = parts->recorder.get(),
-                          .tracer = parts->tracer.get(),
-                          .profiler = parts->profiler.get(),
-                          .fair_polling = &parts->fair_polling,
-                          .graph_limits = GraphLimitsOf(config),
-                          .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
-                          .message_bytes = config.limits().message_bytes(),
-                          .metadata_bytes = config.limits().metadata_bytes(),
-                          .max_priority = config.scheduling().max_priority(),
-                          .stream_requests = config.sessions().stream_requests(),
-                          .stream_bytes = config.sessions().stream_bytes(),
-                          .bindings = parts->bindings,
-                          .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
-                          .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
-                          .programs_by_tenant = config.program_cache().by_tenant(),
-                          .print_and_parse = config.testing().print_and_parse(),
-                          .server_limits = ServerLimitsOf(config)};
-  parts->compute_service = MakeComputeService(&parts->service_parts);
-  parts->admin_service = MakeAdminService(&parts->service_parts);
-  parts->channelz_service = MakeChannelzService(&parts->service_parts);
+  AddServices(config, parts.get());
   parts->quarantine_watch = WatchQuarantine(parts->quarantine.get());
   return parts;
 }

@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& confi
   ASSIGN_OR_RETURN(daemon->listeners_, Listeners::Create(config));  // before anything that takes long
   daemon->files_ = FileWatch::StateOf(WatchedFiles(config));
   ASSIGN_OR_RETURN(daemon->parts_, Compose(config));
-  daemon->parts_->service_parts.polling = polling;
+  daemon->parts_->service_parts.admission.polling = polling;
   return daemon;
 }
 
@@ -113,13 +113,13 @@ absl::Status Daemon::WarmUp() {
     // A program that ended a server before is not to keep this one from starting.
     const bool is_quarantined = IsRefusal(warm, Refusal::kQuarantined);
     if ((config_.warm_up().required() && !is_quarantined) || stop_.cancelled()) return warm;
-    parts.log->Event(LogLevel::kWarning, "graph not warmed up", warm.message());
+    parts_->log->Event(LogLevel::kWarning, "graph not warmed up", warm.message());
   }
-  const bool has_work = parts.store != nullptr || config_.warm_up().graphs_size() > 0;
+  const bool has_work = parts_->store != nullptr || config_.warm_up().graphs_size() > 0;
   if (has_work) {
-    parts.log->Event(LogLevel::kInfo, "warm",
-                     absl::StrCat(restored, " programs from disk and ", config_.warm_up().graphs_size(),
-                                  " graphs of the list in ", absl::FormatDuration(SteadyNow() - start)));
+    parts_->log->Event(LogLevel::kInfo, "warm",
+                       absl::StrCat(restored, " programs from disk and ", config_.warm_up().graphs_size(),
+                                    " graphs of the list in ", absl::FormatDuration(SteadyNow() - start)));
   }
   return absl::OkStatus();
 }

@@ -199,7 +199,7 @@ absl::Status Listeners::ShareMemory(const std::optional<ListenAddress>& address)
                                                                      .refusals = parts_->broker_refusals.get(),
                                                                      .rates = parts_->rates.get()}));
   // Clients have folders of their own.
-  parts_->service_parts.shared_memory_socket = std::filesystem::absolute(broker_->path()).string();
+  parts_->service_parts.tensors.shared_memory_socket = std::filesystem::absolute(broker_->path()).string();
   parts_->log->Event(LogLevel::kInfo, "sharing memory", address->ToString());
   return absl::OkStatus();
 }

@@ -47,8 +47,8 @@ CollectedMetrics::Shared SharedOf(const RegionStore* regions, const BrokerRefusa
 // Returns the limits under the names that refusals give them.
 std::vector<std::pair<std::string, int64_t>> LimitsOf(const ServiceParts& parts) {
   std::vector<std::pair<std::string, int64_t>> limits;
-  for (const ServerLimit& limit : parts.server_limits) limits.emplace_back(limit.name, limit.value);
-  const codec::GraphLimits graph_limits = parts.graph_limits.now();
+  for (const ServerLimit& limit : parts.admission.server_limits) limits.emplace_back(limit.name, limit.value);
+  const codec::GraphLimits graph_limits = parts.admission.graph_limits.now();
   for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
     limits.emplace_back(std::string(limit.name), graph_limits.*limit.value);
   }

@@ -43,14 +43,14 @@ void TakePrograms(const ServerConfig& config, ServerParts* parts) {
 }
 
 void TakeCalls(const ServerConfig& config, ServiceParts* parts) {
-  parts->graph_limits.Set(GraphLimitsOf(config));
-  parts->default_deadline = absl::Milliseconds(config.limits().default_deadline_ms());
-  parts->metadata_bytes = config.limits().metadata_bytes();
-  parts->max_priority = config.scheduling().max_priority();
-  parts->stream_requests = config.sessions().stream_requests();
-  parts->stream_bytes = config.sessions().stream_bytes();
+  parts->admission.graph_limits.Set(GraphLimitsOf(config));
+  parts->admission.default_deadline = absl::Milliseconds(config.limits().default_deadline_ms());
+  parts->admission.metadata_bytes = config.limits().metadata_bytes();
+  parts->devices.max_priority = config.scheduling().max_priority();
+  parts->admission.stream_requests = config.sessions().stream_requests();
+  parts->admission.stream_bytes = config.sessions().stream_bytes();
   const std::vector<ServerLimit> limits = ServerLimitsOf(config);
-  for (size_t i = 0; i < limits.size(); ++i) parts->server_limits[i].value = limits[i].value;
+  for (size_t i = 0; i < limits.size(); ++i) parts->admission.server_limits[i].value = limits[i].value;
 }
 
 // Every bound that nobody but the configuration sets. Some are decided by who may call.

@@ -21,9 +21,10 @@ absl::Status RefuseFull(TurnPool::Place::Answer answer, const TurnPool::Bounds& 
 
 absl::Status InReadingTurn(const ServedCall& call, absl::Time deadline, std::string for_what,
                            std::function<void()> work, std::function<void(const absl::Status&)> give_up) {
-  TurnPool* const readers = call.parts().readers;
+  TurnPool* const readers = call.parts().admission.readers;
   const std::string tenant = call.caller().tenant;
-  const auto wait = std::make_shared<RequestWait>(call.parts().alarms, deadline, call.cancel(), std::move(for_what));
+  const auto wait =
+      std::make_shared<RequestWait>(call.parts().admission.alarms, deadline, call.cancel(), std::move(for_what));
   const TurnPool::Place place = readers->Submit(tenant, [wait, work = std::move(work)] {
     if (wait->End()) work();
   });

@@ -9,7 +9,7 @@
 namespace tensord::server {
 
 RequestWait::RequestWait(const RpcRequest& request)
-    : RequestWait(request.parts().alarms, request.deadline(), request.cancel(), "the program ran") {}
+    : RequestWait(request.parts().admission.alarms, request.deadline(), request.cancel(), "the program ran") {}
 
 RequestWait::RequestWait(Alarms* alarms, absl::Time deadline, std::shared_ptr<const CancelToken> cancel,
                          std::string for_what)

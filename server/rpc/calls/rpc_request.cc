@@ -16,11 +16,12 @@ absl::Status RpcRequest::CheckWanted() const {
 }
 
 void RpcRequest::ContinueInTurn(std::function<void()> continuation) {
-  parts().turns->Submit(caller().tenant, [this, continuation = std::move(continuation)] { Continue(continuation); });
+  parts().admission.turns->Submit(caller().tenant,
+                                  [this, continuation = std::move(continuation)] { Continue(continuation); });
 }
 
 void RpcRequest::FailInternally(absl::string_view what) {
-  parts().log->Event(LogLevel::kError, "internal", what);
+  parts().observers.log->Event(LogLevel::kError, "internal", what);
   Fail(Refuse(Refusal::kInternal, what));
 }
 

@@ -35,29 +35,30 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
     : parts_(parts), context_(context) {
   record_.method = method;
   ReadCallMetadata(*context, &record_);
-  if (parts.tracer != nullptr) {
-    parts.tracer->Begin(&record_.trace);
+  if (parts.observers.tracer != nullptr) {
+    parts.observers.tracer->Begin(&record_.trace);
   } else {
     record_.trace.context.sampled = false;
   }
 }
 
 void ServedCall::React() {
-  parts_.fair_polling->React();
-  if (parts_.polling != nullptr) parts_.polling->React();
+  parts_.admission.fair_polling->React();
+  if (parts_.admission.polling != nullptr) parts_.admission.polling->React();
 }
 
 absl::Status ServedCall::Enter(int64_t request_bytes, bool is_message) {
   React();
   record_.received_bytes = request_bytes;
-  parts_.metrics->CallStarted(record_.method);
+  parts_.observers.metrics->CallStarted(record_.method);
   // Read before the decision: one that is just being replaced is taken again.
-  admitted_at_ = parts_.authenticator->replaced();
-  const absl::Status admitted = parts_.authenticator->Admit(*context_, record_.method, &caller_, IdsOf(record_));
+  admitted_at_ = parts_.admission.authenticator->replaced();
+  const absl::Status admitted =
+      parts_.admission.authenticator->Admit(*context_, record_.method, &caller_, IdsOf(record_));
   record_.stages.End(Stage::kAuthenticate);
   RETURN_IF_ERROR(admitted);
   admitted_ = true;
-  if (parts_.connections != nullptr) parts_.connections->Admitted(context_->peer());
+  if (parts_.admission.connections != nullptr) parts_.admission.connections->Admitted(context_->peer());
   record_.tenant = caller_.tenant;
   RETURN_IF_ERROR(CheckMetadata());
   if (is_message) RETURN_IF_ERROR(CheckMessage(request_bytes));
@@ -66,16 +67,16 @@ absl::Status ServedCall::Enter(int64_t request_bytes, bool is_message) {
   RETURN_IF_ERROR(entered);
   entered_ = true;
   entered_bytes_ = request_bytes;
-  open_.Enter(parts_.open_calls, {.method = record_.method,
-                                  .tenant = record_.tenant,
-                                  .request_id = record_.request_id,
-                                  .peer = [this] { return context_->peer(); },
-                                  .cancel = [this] { EndByOperator(); }});
+  open_.Enter(parts_.observers.open_calls, {.method = record_.method,
+                                            .tenant = record_.tenant,
+                                            .request_id = record_.request_id,
+                                            .peer = [this] { return context_->peer(); },
+                                            .cancel = [this] { EndByOperator(); }});
   return absl::OkStatus();
 }
 
 absl::Status ServedCall::CheckMessage(int64_t message_bytes) const {
-  const int64_t most = parts_.message_bytes;
+  const int64_t most = parts_.admission.message_bytes;
   return message_bytes <= most ? absl::OkStatus()
                                : RefuseLimit("message_bytes", most, message_bytes, "bytes of the message");
 }
@@ -85,7 +86,7 @@ absl::StatusOr<MessageMeasure> ServedCall::Measure(const grpc::ByteBuffer& bytes
   const int64_t length = static_cast<int64_t>(bytes.Length());
   if (length < kFewSizeOperations * kLeastSizeOperationBytes) return MessageMeasure();
   absl::StatusOr<MessageMeasure> measured =
-      MeasureMessage(bytes, type, BoundsOf(parts_.graph_limits.now(), parts_.server_limits));
+      MeasureMessage(bytes, type, BoundsOf(parts_.admission.graph_limits.now(), parts_.admission.server_limits));
   if (length >= kMeasuredFrom) return measured;
   // The reader of the message refuses it as precisely.
   if (!measured.ok()) return MessageMeasure{.size_operations = length / kLeastSizeOperationBytes};
@@ -94,32 +95,32 @@ absl::StatusOr<MessageMeasure> ServedCall::Measure(const grpc::ByteBuffer& bytes
 }
 
 absl::Status ServedCall::EnterObjects(int64_t bytes) {
-  RETURN_IF_ERROR(parts_.gate->bytes().Add(bytes, caller_.tenant));
+  RETURN_IF_ERROR(parts_.admission.gate->bytes().Add(bytes, caller_.tenant));
   entered_bytes_ += bytes;
   return absl::OkStatus();
 }
 
 absl::Status ServedCall::CheckMetadata() const {
   const int64_t size = MetadataBytes(*context_);
-  const int64_t most = parts_.metadata_bytes;
+  const int64_t most = parts_.admission.metadata_bytes;
   return size <= most ? absl::OkStatus() : RefuseLimit("metadata_bytes", most, size, "bytes of the call's metadata");
 }
 
 absl::Status ServedCall::AdmitAgain() {
   React();
-  const int64_t now = parts_.authenticator->replaced();
+  const int64_t now = parts_.admission.authenticator->replaced();
   if (now == admitted_at_) return absl::OkStatus();
-  RETURN_IF_ERROR(parts_.authenticator->AdmitAgain(*context_, record_.method, caller_, IdsOf(record_)));
+  RETURN_IF_ERROR(parts_.admission.authenticator->AdmitAgain(*context_, record_.method, caller_, IdsOf(record_)));
   admitted_at_ = now;
   return absl::OkStatus();
 }
 
 absl::Status ServedCall::EnterRequest(int64_t request_bytes) {
-  RETURN_IF_ERROR(parts_.rates->Admit(caller_.tenant, SteadyNow()));
-  return parts_.gate->Enter(request_bytes, caller_.tenant);
+  RETURN_IF_ERROR(parts_.admission.rates->Admit(caller_.tenant, SteadyNow()));
+  return parts_.admission.gate->Enter(request_bytes, caller_.tenant);
 }
 
-void ServedCall::LeaveRequest(int64_t request_bytes) { parts_.gate->Leave(request_bytes, caller_.tenant); }
+void ServedCall::LeaveRequest(int64_t request_bytes) { parts_.admission.gate->Leave(request_bytes, caller_.tenant); }
 
 bool ServedCall::HasDeadline() const {
   const gpr_timespec deadline = context_->raw_deadline();
@@ -127,7 +128,8 @@ bool ServedCall::HasDeadline() const {
 }
 
 std::shared_ptr<const AddedBytes> ServedCall::HoldBytes(int64_t request_bytes) {
-  return std::make_shared<const AddedBytes>(AddedBytes::Adopt(&parts_.gate->bytes(), request_bytes, caller_.tenant));
+  return std::make_shared<const AddedBytes>(
+      AddedBytes::Adopt(&parts_.admission.gate->bytes(), request_bytes, caller_.tenant));
 }
 
 std::shared_ptr<const AddedBytes> ServedCall::HoldEnteredBytes() {
@@ -136,7 +138,7 @@ std::shared_ptr<const AddedBytes> ServedCall::HoldEnteredBytes() {
 }
 
 absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
-  if (!HasDeadline()) return arrival + parts_.default_deadline;
+  if (!HasDeadline()) return arrival + parts_.admission.default_deadline;
   const gpr_timespec deadline = gpr_convert_clock_type(context_->raw_deadline(), GPR_CLOCK_REALTIME);
   const absl::Time given = absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
   return std::min(SteadyTimeOf(given), arrival + kMostDeadline);
@@ -157,7 +159,7 @@ std::string ServedCall::peer() const { return context_->peer(); }
 
 void ServedCall::Cancelled() {
   cancel_->Cancel();
-  parts_.metrics->CallCancelled(record_.method);
+  parts_.observers.metrics->CallCancelled(record_.method);
 }
 
 void ServedCall::EndByOperator() {
@@ -172,15 +174,15 @@ void ServedCall::Ended() {
   // For a stream this would be all the time since it was let in.
   if (record_.method != RpcMethod::kExecuteStream) record_.stages.End(Stage::kSend);
   record_.total = record_.stages.Total();
-  parts_.metrics->CallEnded(record_);
+  parts_.observers.metrics->CallEnded(record_);
   // The audit has told of the others, as many lines as it takes; here whoever is refused would fill the log.
   if (admitted_) {
     const bool is_operators = RoleFor(record_.method) == Role::kAdmin;
-    if (is_operators || parts_.log->LogsRequests()) record_.peer = context_->peer();
-    if (is_operators) parts_.audit->OperatorCalled(record_, record_.peer);
-    parts_.recorder->Request(record_);
-    if (parts_.tracer != nullptr) parts_.tracer->Ended(record_);
-    parts_.log->Request(std::move(record_));
+    if (is_operators || parts_.observers.log->LogsRequests()) record_.peer = context_->peer();
+    if (is_operators) parts_.observers.audit->OperatorCalled(record_, record_.peer);
+    parts_.observers.recorder->Request(record_);
+    if (parts_.observers.tracer != nullptr) parts_.observers.tracer->Ended(record_);
+    parts_.observers.log->Request(std::move(record_));
   }
   held_bytes_ = nullptr;
   if (entered_) LeaveRequest(entered_bytes_);

@@ -41,55 +41,83 @@ class PollingThreads;
 class Tracer;
 class UnservedPrograms;
 
-// The parts that the methods work with. They outlive the service; each is thread-safe, and the rest is constant.
-struct ServiceParts {
-  std::string version;
+// The parts that methods work with, in five groups of parts that are used together. They outlive the service; each is
+// thread-safe, and the rest is constant.
+
+// The sources of programs.
+struct ProgramParts {
   const OpRegistry* registry = nullptr;
-  const ExecutorPool* executors = nullptr;
   CompilePool* compile_pool = nullptr;
-  TurnPool* turns = nullptr;      // go on with requests that waited; not bounded, since requests are
-  TurnPool* operators = nullptr;  // for what operators ask for and takes long, such as looking through the disk
-  TurnPool* readers = nullptr;    // of long requests, and whatever else takes long for one
   ProgramCache* cache = nullptr;
-  SessionStore* sessions = nullptr;
   ProgramStore* store = nullptr;     // null: no disk tier
   Quarantine* quarantine = nullptr;  // likewise
   UnservedPrograms* unserved = nullptr;
-  CallGate* gate = nullptr;
-  TenantBytes* unread_results = nullptr;
-  OpenCalls* open_calls = nullptr;
-  ConnectionPlaces* connections = nullptr;  // of the listeners for calls; null: none is over TCP
-  Alarms* alarms = nullptr;
-  const Authenticator* authenticator = nullptr;
-  Audit* audit = nullptr;
+  BindingOptions bindings;                   // of every program
+  std::vector<std::string> disabled_passes;  // for every request, beside its own
+  std::vector<std::string> enabled_passes;   // likewise
+  bool by_tenant = false;                    // each is of who sent its graph
+  bool print_and_parse = false;              // every graph before it is compiled; for tests of the text form
+};
+
+// The devices that run them.
+struct DeviceParts {
+  const ExecutorPool* executors = nullptr;
+  LiveInt64 max_priority;  // that a request gets
+};
+
+// The places of tensors.
+struct TensorParts {
+  SessionStore* sessions = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
   ParallelFor parallel_for;            // for large copies
   RegionStore* regions = nullptr;      // null: no memory is shared
   std::string shared_memory_socket;    // where clients get some; empty: nowhere
+  TenantBytes* unread_results = nullptr;
+};
+
+// The bounds of calls, and the threads that continue them.
+struct AdmissionParts {
+  const Authenticator* authenticator = nullptr;
+  CallGate* gate = nullptr;
   RateLimiter* rates = nullptr;
+  ConnectionPlaces* connections = nullptr;  // of the listeners for calls; null: none is over TCP
+  Alarms* alarms = nullptr;
+  TurnPool* turns = nullptr;      // continue requests that waited; not bounded, since requests are
+  TurnPool* operators = nullptr;  // for long work of operators, such as looking through the disk
+  TurnPool* readers = nullptr;    // of long requests, and for other long work of one
+  FairPolling* fair_polling = nullptr;
+  PollingThreads* polling = nullptr;  // null: gRPC's threads are left alone
+  LiveGraphLimits graph_limits;
+  std::vector<ServerLimit> server_limits;  // those beside graph_limits, for GetServerInfo
+  LiveDuration default_deadline;
+  int64_t message_bytes = 0;  // of one message of a client
+  LiveInt64 metadata_bytes;   // that a call may bring
+  LiveInt64 stream_requests;  // in flight of one ExecuteStream
+  LiveInt64 stream_bytes;     // of them
+};
+
+// The observers of calls.
+struct ObserverParts {
   Metrics* metrics = nullptr;
   SegmentTimes* segment_times = nullptr;
   Log* log = nullptr;
+  Audit* audit = nullptr;
+  OpenCalls* open_calls = nullptr;
   FlightRecorder* recorder = nullptr;
   Tracer* tracer = nullptr;  // null: no call is traced
   Profiler* profiler = nullptr;
-  FairPolling* fair_polling = nullptr;
-  PollingThreads* polling = nullptr;  // null: gRPC's threads are left alone
+};
+
+// All of them.
+struct ServiceParts {
+  std::string version;
+  ProgramParts programs;
+  DeviceParts devices;
+  TensorParts tensors;
+  AdmissionParts admission;
+  ObserverParts observers;
   // Begins to stop the server, which then waits that long for calls in progress; none: the configured time.
   std::function<void(std::optional<absl::Duration>)> request_drain;
-  LiveGraphLimits graph_limits;
-  LiveDuration default_deadline;
-  int64_t message_bytes = 0;                 // of one message of a client
-  LiveInt64 metadata_bytes;                  // that a call may bring
-  LiveInt64 max_priority;                    // that a request gets
-  LiveInt64 stream_requests;                 // in flight of one ExecuteStream
-  LiveInt64 stream_bytes;                    // of them
-  BindingOptions bindings;                   // of every program
-  std::vector<std::string> disabled_passes;  // for every request, beside its own
-  std::vector<std::string> enabled_passes;   // likewise
-  bool programs_by_tenant = false;           // each is of who sent its graph
-  bool print_and_parse = false;              // every graph before it is compiled; for tests of the text form
-  std::vector<ServerLimit> server_limits;    // those beside graph_limits, for GetServerInfo
 };
 
 }  // namespace tensord::server

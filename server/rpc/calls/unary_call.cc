@@ -45,8 +45,8 @@ grpc::ServerUnaryReactor* UnaryCall::Start(const ServiceParts& parts, RpcMethod 
     call->Fail(refused);
   } else if (RoleFor(method) == Role::kAdmin) {
     // Takes as long as an operator asks for. Neither tenants nor a full queue may be in the way.
-    parts.operators->Submit(call->caller().tenant,
-                            [call, handler] { call->Continue([call, handler] { handler(call); }); });
+    parts.admission.operators->Submit(call->caller().tenant,
+                                      [call, handler] { call->Continue([call, handler] { handler(call); }); });
   } else if (method == RpcMethod::kCloseSession) {
     // Takes as long as a session is large; since it only frees, it is never refused for want of room.
     call->ContinueInTurn([call, handler] { handler(call); });
@@ -97,8 +97,8 @@ void UnaryCall::Fail(const absl::Status& status) { Finish(call_.Outcome(status))
 absl::Status UnaryCall::EnterReply(int64_t bytes) {
   if (bytes < kCountedAnswerBytes || RoleFor(method_) == Role::kAdmin) return absl::OkStatus();
   const std::shared_ptr<const AddedBytes> own = HoldBytes();
-  absl::StatusOr<AddedBytes> added =
-      AddedBytes::Add(&call_.parts().gate->bytes(), bytes, call_.caller().tenant, own == nullptr ? 0 : own->bytes());
+  absl::StatusOr<AddedBytes> added = AddedBytes::Add(&call_.parts().admission.gate->bytes(), bytes,
+                                                     call_.caller().tenant, own == nullptr ? 0 : own->bytes());
   if (!added.ok()) return std::move(added).status();
   HoldUntilSent(*std::move(added));
   return absl::OkStatus();

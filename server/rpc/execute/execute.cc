@@ -23,7 +23,7 @@ constexpr absl::Duration kLately = absl::Seconds(1);
 // still be no room for it. `takes_processors`: it is refused because of runs that take processors from calls.
 absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
   const ServiceParts& parts = call->parts();
-  if (!parts.executors->WasFullSince(call->arrival() - kLately)) return absl::OkStatus();
+  if (!parts.devices.executors->WasFullSince(call->arrival() - kLately)) return absl::OkStatus();
   const std::optional<PeekedExecute> peeked = PeekExecute(*call->request());
   if (!peeked.has_value()) return absl::OkStatus();
   RunRequest run;
@@ -33,8 +33,8 @@ absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
   }
   run.deadline = call->deadline();
   run.tenant = call->caller().tenant;
-  run.priority = static_cast<int32_t>(std::min<int64_t>(peeked->priority, parts.max_priority));
-  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(run.program->device()));
+  run.priority = static_cast<int32_t>(std::min<int64_t>(peeked->priority, parts.devices.max_priority));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.devices.executors->Find(run.program->device()));
   const absl::Status room = executor->CheckRoom(run);
   // Not where it could have no memory, though all processors were idle.
   *takes_processors = executor->computes_here() && executor->last_full() >= call->arrival();
@@ -43,7 +43,7 @@ absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
 
 absl::StatusOr<ReceivedExecute> Receive(UnaryCall* call) {
   RETURN_IF_ERROR(call->Admit(*v1::ExecuteRequest::descriptor()));
-  return ReceiveExecute(call->request(), call->parts().graph_limits.now());
+  return ReceiveExecute(call->request(), call->parts().admission.graph_limits.now());
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ absl::Status RefuseExecuteUnread(UnaryCall* call) {
   absl::Status refused = RefuseUnread(call, &takes_processors);
   if (refused.ok()) return refused;
   call->record().stages.End(Stage::kLookup);
-  if (takes_processors && call->parts().polling != nullptr) PollingThreads::RestBeforeRefusal();
+  if (takes_processors && call->parts().admission.polling != nullptr) PollingThreads::RestBeforeRefusal();
   return refused;
 }
 

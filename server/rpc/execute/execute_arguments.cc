@@ -39,7 +39,7 @@ absl::StatusOr<HostTensor> ResidentArgument(const HandleClaim& claim, size_t use
   HostTensor host = AsHost(tensor.type.type, order);
   host.donated = writable;
   if (tensor.type.order != order && host.type.rank() > 1) {
-    ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor, *claim.session(), parts.payloads));
+    ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor, *claim.session(), parts.tensors.payloads));
     tensor = std::move(other.tensor);
     charges->push_back(std::move(other.charge));
     host.donated = true;
@@ -75,27 +75,27 @@ absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool m
                                           const ServiceParts& parts, const std::string& tenant,
                                           std::vector<AddedBytes>* added) {
   RETURN_IF_ERROR(codec::CheckKnownFields(tensor));
-  ASSIGN_OR_RETURN(
-      const codec::TensorHeader header,
-      codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order, parts.graph_limits.now()));
+  ASSIGN_OR_RETURN(const codec::TensorHeader header,
+                   codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order,
+                                             parts.admission.graph_limits.now()));
   ASSIGN_OR_RETURN(const SharedPart part,
-                   FindShared(parts.regions, tenant, tensor.region(), tensor.offset(), header.num_bytes));
+                   FindShared(parts.tensors.regions, tenant, tensor.region(), tensor.offset(), header.num_bytes));
   HostTensor host = AsHost(header.type, order);
   const bool is_reordered = header.order != order && header.type.rank() > 1;
   if (may_change && !is_reordered) {
     host.bytes = std::shared_ptr<const void>(part.region, part.bytes);
     return host;
   }
-  ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(&parts.gate->bytes(), header.num_bytes, tenant));
+  ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(&parts.admission.gate->bytes(), header.num_bytes, tenant));
   added->push_back(std::move(bytes));
-  ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, parts.payloads->Allocate(header.num_bytes));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, parts.tensors.payloads->Allocate(header.num_bytes));
   char* const to = static_cast<char*>(copy->address());
   {
-    const TimedTransfer timed(parts.metrics, Transfer::kShared, header.num_bytes);
+    const TimedTransfer timed(parts.observers.metrics, Transfer::kShared, header.num_bytes);
     if (is_reordered) {
       codec::ReverseOrder(header.type, header.order, part.bytes, to);
     } else {
-      SpreadCopy({part.bytes, static_cast<size_t>(header.num_bytes)}, to, parts.parallel_for);
+      SpreadCopy({part.bytes, static_cast<size_t>(header.num_bytes)}, to, parts.tensors.parallel_for);
     }
   }
   // Only now: the run must compute with the very bytes that are checked.
@@ -141,7 +141,7 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
         return SharedArgument(request->message.arguments(i).shared(), may_change[static_cast<size_t>(i)], order, parts,
                               tenant, &copies->added);
       default:
-        return DecodeArgument(request, i, order, parts.graph_limits.now(), parts.payloads);
+        return DecodeArgument(request, i, order, parts.admission.graph_limits.now(), parts.tensors.payloads);
     }
   };
   for (int i = 0; i < count; ++i) {
@@ -167,15 +167,15 @@ int64_t CopiedBytes(const ReceivedExecute& received, const CompiledProgram& comp
       if (type.order != order && type.type.rank() > 1) bytes += type.num_bytes();
     } else if (argument.has_shared()) {
       const v1::SharedTensor& tensor = argument.shared();
-      const auto header =
-          codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order, parts.graph_limits.now());
+      const auto header = codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order,
+                                                    parts.admission.graph_limits.now());
       if (!header.ok()) continue;
       if (may_change.empty()) may_change = InputsThatMayChange(program);
       const bool is_reordered = header->order != order && header->type.rank() > 1;
       const bool stays = static_cast<size_t>(i) < may_change.size() && may_change[static_cast<size_t>(i)];
       if (is_reordered || !stays) bytes += header->num_bytes;
     } else if (argument.has_tensor() && argument.tensor().shape_size() > 1) {
-      const auto header = codec::DecodeTensorHeader(argument.tensor(), order, parts.graph_limits.now());
+      const auto header = codec::DecodeTensorHeader(argument.tensor(), order, parts.admission.graph_limits.now());
       if (header.ok() && header->order != order) bytes += header->num_bytes;
     }
   }

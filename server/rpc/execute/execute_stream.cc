@@ -39,22 +39,23 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExecuteStream::Star
   stream->call_.open().At(Stage::kReceive);
   stream->WatchProgress(context);
   stream->Step();
-  parts.gate->Watch(stream);
+  parts.admission.gate->Watch(stream);
   return stream.get();
 }
 
 ExecuteStream::ExecuteStream(const ServiceParts& parts, grpc::CallbackServerContext* context)
-    : call_(parts, RpcMethod::kExecuteStream, context), peer_(parts.log->LogsRequests() ? context->peer() : "") {}
+    : call_(parts, RpcMethod::kExecuteStream, context),
+      peer_(parts.observers.log->LogsRequests() ? context->peer() : "") {}
 
 void ExecuteStream::WatchProgress(grpc::CallbackServerContext* context) {
   // The client's own is kept by gRPC.
   if (call_.HasDeadline()) return;
-  stall_ = std::make_shared<StallAlarm>(call_.parts().alarms, call_.parts().default_deadline,
+  stall_ = std::make_shared<StallAlarm>(call_.parts().admission.alarms, call_.parts().admission.default_deadline,
                                         [context] { context->TryCancel(); });
 }
 
 absl::Duration ExecuteStream::TimeOfMore(size_t bytes) const {
-  return static_cast<int64_t>(bytes) / kMaxChunkBytes * absl::Duration(call_.parts().default_deadline);
+  return static_cast<int64_t>(bytes) / kMaxChunkBytes * absl::Duration(call_.parts().admission.default_deadline);
 }
 
 void ExecuteStream::OnDrain() {
@@ -79,7 +80,7 @@ void ExecuteStream::OnReadDone(bool ok) {
     EndLocked(absl::OkStatus());
   } else if (Admit(&place)) {
     if (IsLong(&place) && MakeRoom(&place)) return TakeInTurn(place, stages);
-    const PollingThreads::LongReaction others(call_.parts().polling, place.bytes);
+    const PollingThreads::LongReaction others(call_.parts().admission.polling, place.bytes);
     Take(place, stages);
   }
   EndRead();
@@ -120,7 +121,7 @@ bool ExecuteStream::IsLong(Place* place) const {
 }
 
 bool ExecuteStream::MakeRoom(Place* place) const {
-  place->has_room = call_.parts().gate->bytes().Add(place->bytes, call_.caller().tenant).ok();
+  place->has_room = call_.parts().admission.gate->bytes().Add(place->bytes, call_.caller().tenant).ok();
   return place->has_room;
 }
 
@@ -135,7 +136,8 @@ void ExecuteStream::TakeInTurn(const Place& place, const StageTimes& stages) {
       },
       [self, place](const absl::Status& status) { self->Drop(place, status); });
   if (taken.ok()) return;
-  call_.parts().alarms->Set(SteadyNow() + kAskAgain, [self, place, stages] { self->TakeInTurn(place, stages); });
+  call_.parts().admission.alarms->Set(SteadyNow() + kAskAgain,
+                                      [self, place, stages] { self->TakeInTurn(place, stages); });
 }
 
 void ExecuteStream::Drop(Place place, const absl::Status& status) {
@@ -178,7 +180,7 @@ absl::StatusOr<ExecuteStream::Taken> ExecuteStream::Read(grpc::ByteBuffer* bytes
     // To say whose refusal it is takes little, or as much as there is no room for.
     if (!place->entered && place->objects >= kLongBytes) return taken.refused;
     stages.End(Stage::kAdmit);
-    ASSIGN_OR_RETURN(taken.received, ReceiveExecute(bytes, call_.parts().graph_limits.now()));
+    ASSIGN_OR_RETURN(taken.received, ReceiveExecute(bytes, call_.parts().admission.graph_limits.now()));
     stages.End(Stage::kParse);
     const uint64_t id = taken.received.message.request_id();
     bool owns_id = false;
@@ -210,11 +212,11 @@ void ExecuteStream::Tell(RequestRecord record) const {
   const ServiceParts& parts = call_.parts();
   record.stages.End(Stage::kSend);
   record.total = record.stages.Total();
-  parts.metrics->StreamedExecuteEnded(record);
-  parts.recorder->Request(record);
-  if (parts.tracer != nullptr) parts.tracer->Ended(record);
+  parts.observers.metrics->StreamedExecuteEnded(record);
+  parts.observers.recorder->Request(record);
+  if (parts.observers.tracer != nullptr) parts.observers.tracer->Ended(record);
   record.peer = peer_;
-  parts.log->Request(std::move(record));
+  parts.observers.log->Request(std::move(record));
 }
 
 void ExecuteStream::OnWriteDone(bool ok) {
@@ -265,7 +267,7 @@ void ExecuteStream::LeaveLocked(Place& place) {
   --in_flight_;
   in_flight_bytes_ -= place.bytes;
   if (!place.entered) {
-    if (place.has_room) call_.parts().gate->bytes().Remove(place.bytes, call_.caller().tenant);
+    if (place.has_room) call_.parts().admission.gate->bytes().Remove(place.bytes, call_.caller().tenant);
     return;
   }
   const bool is_held = std::exchange(place.held_bytes, nullptr) != nullptr;
@@ -274,7 +276,7 @@ void ExecuteStream::LeaveLocked(Place& place) {
 
 bool ExecuteStream::HasRoomLocked() const {
   const ServiceParts& parts = call_.parts();
-  return in_flight_ < parts.stream_requests && in_flight_bytes_ < parts.stream_bytes;
+  return in_flight_ < parts.admission.stream_requests && in_flight_bytes_ < parts.admission.stream_bytes;
 }
 
 ExecuteStream::Action ExecuteStream::NextLocked() {
@@ -346,7 +348,7 @@ void ExecuteStream::StepOn() {
         break;
     }
   }
-  call_.parts().turns->Submit(call_.caller().tenant, [self] { self->StepOn(); });
+  call_.parts().admission.turns->Submit(call_.caller().tenant, [self] { self->StepOn(); });
 }
 
 }  // namespace tensord::server

@@ -127,7 +127,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // `refusal`: of the request as a whole, where it is not OK.
   absl::Status Claim(bool poisons, absl::Status refusal) {
     const v1::ExecuteRequest& message = received_->message;
-    refusal.Update(CheckRequest(message, request_->parts().graph_limits.now()));
+    refusal.Update(CheckRequest(message, request_->parts().admission.graph_limits.now()));
     const HandleRequest handles = HandlesOf(message, poisons);
     const bool names_handles = !handles.uses.empty() || !handles.keeps.empty();
     if (refusal.ok()) refusal = HoldPromises(handles.keeps.size());
@@ -151,7 +151,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   absl::Status HoldPromises(size_t promises) {
     if (promises == 0) return absl::OkStatus();
     const std::shared_ptr<const AddedBytes> own = request_->HoldBytes();
-    ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(&request_->parts().gate->bytes(),
+    ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(&request_->parts().admission.gate->bytes(),
                                                        static_cast<int64_t>(promises) * kPromisedHandleBytes,
                                                        request_->caller().tenant, own == nullptr ? 0 : own->bytes()));
     promised_bytes_.emplace(std::move(bytes));
@@ -193,7 +193,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   }
 
   absl::Status GatherPayloads() {
-    return received_->Gather(request_->parts().payloads, request_->parts().parallel_for);
+    return received_->Gather(request_->parts().tensors.payloads, request_->parts().tensors.parallel_for);
   }
 
   absl::StatusOr<RunRequest> MakeRun() {
@@ -205,19 +205,20 @@ class Execution : public std::enable_shared_from_this<Execution> {
                     absl::StrCat("the program has ", program_->program().outputs.size(),
                                  " outputs, but there are options for ", message.results_size()));
     }
-    ASSIGN_OR_RETURN(shared_, SharedResults::Find(message, request_->parts().regions, request_->caller().tenant));
+    ASSIGN_OR_RETURN(shared_,
+                     SharedResults::Find(message, request_->parts().tensors.regions, request_->caller().tenant));
     RunRequest run;
     run.program = program_;
     run.deadline = request_->deadline();
     run.cancel = request_->cancel();
     run.profile = message.profile() || request_->record().trace.is_sampled();
-    run.segment_times = request_->parts().segment_times;
-    run.quarantine = request_->parts().quarantine;
+    run.segment_times = request_->parts().observers.segment_times;
+    run.quarantine = request_->parts().programs.quarantine;
     run.tenant = request_->caller().tenant;
-    run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().max_priority));
+    run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().devices.max_priority));
     run.started = started_;
     for (size_t i = 0; i < claim_.num_uses(); ++i) run.resident_bytes += claim_.TypeOf(i).num_bytes();
-    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().devices.executors->Find(program_->device()));
     run.events = executor->events();
     // A request that will be refused is not worth copying.
     const int64_t argument_bytes = request_->record().received_bytes + run.resident_bytes;
@@ -242,7 +243,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   // Goes on with a step that copies so many bytes of arguments: here, or in a reading turn if that takes long.
   void Copy(int64_t bytes, std::function<void()> step) {
-    if (bytes < kLongBytes || request_->parts().readers->IsCaller()) return step();
+    if (bytes < kLongBytes || request_->parts().admission.readers->IsCaller()) return step();
     request_->open().At(Stage::kDecode);
     const absl::Status turn = InReadingTurn(
         request_->call(), request_->deadline(), "its arguments were copied",
@@ -280,7 +281,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     const auto wait = std::make_shared<RequestWait>(*request_);
     const auto waiting = std::make_shared<Waiting>(Waiting{shared_from_this(), std::move(run)});  // for who ends it
     const auto leave = program_->CompileForSizes(
-        types, request_->parts().compile_pool, request_->caller().tenant,
+        types, request_->parts().programs.compile_pool, request_->caller().tenant,
         [wait, waiting](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration compile_time) {
           if (!wait->End()) return;
           RpcRequest* const request = waiting->self->request_;
@@ -343,7 +344,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // Hands the run to the program's device; the request is then the executor's.
   absl::Status Submit(RunRequest run) {
     RETURN_IF_ERROR(HoldResults(&run));
-    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().devices.executors->Find(program_->device()));
     run.done = [self = shared_from_this()](absl::StatusOr<RunOutcome> outcome) {
       self->request_->Continue([&] { self->Respond(std::move(outcome)); });
     };
@@ -357,7 +358,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     ASSIGN_OR_RETURN(const int64_t bytes, KnownSentBytes(received_->message, *program_, *run));
     if (bytes < kCountedAnswerBytes) return absl::OkStatus();
     run->admit = [this, bytes] { return HoldUnread(bytes); };
-    return ran_here_ ? absl::OkStatus() : request_->parts().unread_results->Check(bytes, run->tenant);
+    return ran_here_ ? absl::OkStatus() : request_->parts().tensors.unread_results->Check(bytes, run->tenant);
   }
 
   void Respond(absl::StatusOr<RunOutcome> outcome) {
@@ -380,7 +381,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
     const absl::Status encoded = EncodeExecuteResponse(
         received_->message.request_id(), program_->program().row_major ? Order::kRowMajor : Order::kColumnMajor,
         outcome->results, received_->message.results(), *stats,
-        shared_.Write(outcome->results, request_->parts().parallel_for, request_->parts().metrics), &response);
+        shared_.Write(outcome->results, request_->parts().tensors.parallel_for, request_->parts().observers.metrics),
+        &response);
     if (!encoded.ok()) return Fail(encoded);
     if (const absl::Status held = HoldUnread(static_cast<int64_t>(response.Length())); !held.ok()) return Fail(held);
     if (unread_.has_value()) request_->HoldUntilSent(*std::exchange(unread_, std::nullopt));
@@ -404,7 +406,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (unread_.has_value()) return unread_->Grow(bytes);
     if (bytes < kCountedAnswerBytes) return absl::OkStatus();
     ASSIGN_OR_RETURN(AddedBytes unread,
-                     AddedBytes::Add(request_->parts().unread_results, bytes, request_->caller().tenant));
+                     AddedBytes::Add(request_->parts().tensors.unread_results, bytes, request_->caller().tenant));
     unread_.emplace(std::move(unread));
     return absl::OkStatus();
   }

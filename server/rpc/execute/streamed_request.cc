@@ -20,12 +20,12 @@ StreamedRequest::StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t
   record_.tenant = caller().tenant;
   record_.request_id = absl::StrCat(stream_->call_.record().request_id, "/", id);
   record_.trace = Tracer::Under(stream_->call_.record().trace);
-  open_.Enter(parts().open_calls, {.method = record_.method,
-                                   .is_streamed = true,
-                                   .tenant = record_.tenant,
-                                   .request_id = record_.request_id,
-                                   .peer = [this] { return stream_->call_.peer(); },
-                                   .cancel = [this] { stream_->call_.EndByOperator(); }});
+  open_.Enter(parts().observers.open_calls, {.method = record_.method,
+                                             .is_streamed = true,
+                                             .tenant = record_.tenant,
+                                             .request_id = record_.request_id,
+                                             .peer = [this] { return stream_->call_.peer(); },
+                                             .cancel = [this] { stream_->call_.EndByOperator(); }});
 }
 
 std::shared_ptr<const AddedBytes> StreamedRequest::HoldBytes() {

@@ -10,7 +10,7 @@ void HandleListSessions(UnaryCall* call) {
   const absl::Status parsed = call->Parse(&request);
   if (!parsed.ok()) return call->Fail(parsed);
   v1::ListSessionsResponse response;
-  for (const SessionStore::Description& session : call->parts().sessions->Describe()) {
+  for (const SessionStore::Description& session : call->parts().tensors.sessions->Describe()) {
     v1::SessionEntry* entry = response.add_sessions();
     entry->mutable_session()->set_id(session.id);
     *entry->mutable_session()->mutable_lease() = codec::EncodeDuration(session.lease);
@@ -26,7 +26,7 @@ void HandleAdminCloseSession(UnaryCall* call) {
   v1::CloseSessionRequest request;
   const absl::Status parsed = call->Parse(&request);
   if (!parsed.ok()) return call->Fail(parsed);
-  SessionStore& sessions = *call->parts().sessions;
+  SessionStore& sessions = *call->parts().tensors.sessions;
   const absl::Status closed = sessions.Close(sessions.OwnerOf(request.session()).value_or(""), request.session());
   if (!closed.ok()) return call->Fail(closed);
   call->Reply(v1::CloseSessionResponse());

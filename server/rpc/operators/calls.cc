@@ -44,7 +44,7 @@ void HandleListCalls(UnaryCall* call) {
   }
   const int32_t most = request.limit() == 0 ? kMostListed : request.limit();
   v1::ListCallsResponse response;
-  for (OpenCalls::Description& open : call->parts().open_calls->List()) {
+  for (OpenCalls::Description& open : call->parts().observers.open_calls->List()) {
     if (!request.tenant().empty() && open.tenant != request.tenant()) continue;
     if (response.calls_size() < most) *response.add_calls() = EncodeCall(std::move(open));
     response.set_count(response.count() + 1);
@@ -60,7 +60,7 @@ void HandleCancelCall(UnaryCall* call) {
   if (!absl::SimpleAtoi(request.id(), &id)) {
     return call->Fail(Refuse(Refusal::kMalformedMessage, "the id of a call is a number; take it from ListCalls"));
   }
-  const absl::Status cancelled = call->parts().open_calls->Cancel(id);
+  const absl::Status cancelled = call->parts().observers.open_calls->Cancel(id);
   if (!cancelled.ok()) return call->Fail(cancelled);
   call->Reply(v1::CancelCallResponse());
 }

@@ -21,15 +21,16 @@ void HandleCaptureProfile(UnaryCall* call) {
     wanted.duration = *duration;
   }
   if (request.samples_per_second() != 0) wanted.samples_per_second = request.samples_per_second();
-  const absl::Status started = call->parts().profiler->Start(std::move(wanted), [call](const Profiler::Result& result) {
-    call->Continue([&] {
-      v1::CaptureProfileResponse response;
-      response.set_profile(result.profile.SerializeAsString());
-      response.set_sample_count(result.samples);
-      response.set_dropped_count(result.dropped);
-      call->Reply(response);
-    });
-  });
+  const absl::Status started =
+      call->parts().observers.profiler->Start(std::move(wanted), [call](const Profiler::Result& result) {
+        call->Continue([&] {
+          v1::CaptureProfileResponse response;
+          response.set_profile(result.profile.SerializeAsString());
+          response.set_sample_count(result.samples);
+          response.set_dropped_count(result.dropped);
+          call->Reply(response);
+        });
+      });
   if (!started.ok()) call->Fail(started);
 }
 

@@ -55,7 +55,8 @@ void HandleDumpFlightRecorder(UnaryCall* call) {
   if (!parsed.ok()) return call->Fail(parsed);
   if (request.limit() < 0) return call->Fail(Refuse(Refusal::kMalformedMessage, "the limit is negative"));
   const int64_t limit = request.limit() == 0 ? kDefaultLimit : std::min(request.limit(), kMostEntries);
-  const FlightRecorder::Dump dump = call->parts().recorder->Read(static_cast<size_t>(limit), request.notable_only());
+  const FlightRecorder::Dump dump =
+      call->parts().observers.recorder->Read(static_cast<size_t>(limit), request.notable_only());
   v1::DumpFlightRecorderResponse response;
   for (const FlightEntry& entry : dump.entries) Encode(entry, response.add_entries());
   response.set_lost(dump.lost);

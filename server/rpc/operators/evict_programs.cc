@@ -11,24 +11,24 @@
 namespace tensord::server {
 namespace {
 
-int64_t Evict(const ServiceParts& parts, const v1::EvictProgramsRequest& request) {
-  const bool from_disk = request.disk_too() && parts.store != nullptr;
-  if (from_disk) parts.store->Flush();  // what waits to be written goes too
+int64_t Evict(const ProgramParts& programs, const v1::EvictProgramsRequest& request) {
+  const bool from_disk = request.disk_too() && programs.store != nullptr;
+  if (from_disk) programs.store->Flush();  // what waits to be written goes too
   std::set<std::string> fingerprints(request.fingerprints().begin(), request.fingerprints().end());
   if (request.all()) {
-    for (const ProgramCache::Listed& listed : parts.cache->List()) {
+    for (const ProgramCache::Listed& listed : programs.cache->List()) {
       fingerprints.insert(listed.program->fingerprint().ToHex());
     }
     if (from_disk) {
-      for (const Fingerprint& fingerprint : parts.store->List()) fingerprints.insert(fingerprint.ToHex());
+      for (const Fingerprint& fingerprint : programs.store->List()) fingerprints.insert(fingerprint.ToHex());
     }
   }
   int64_t evicted = 0;
   for (const std::string& hex : fingerprints) {
     const std::optional<Fingerprint> fingerprint = Fingerprint::FromHex(hex);
     if (!fingerprint.has_value()) continue;
-    const bool was_in_memory = parts.cache->Evict(*fingerprint) > 0;
-    const bool was_on_disk = from_disk && parts.store->Remove(*fingerprint);
+    const bool was_in_memory = programs.cache->Evict(*fingerprint) > 0;
+    const bool was_on_disk = from_disk && programs.store->Remove(*fingerprint);
     evicted += was_in_memory || was_on_disk;
   }
   return evicted;
@@ -42,11 +42,11 @@ void HandleEvictPrograms(UnaryCall* call) {
   if (!parsed.ok()) return call->Fail(parsed);
   const absl::Status named = NamedPrograms(request, "evict").status();
   if (!named.ok()) return call->Fail(named);
-  call->parts().operators->Submit(call->caller().tenant, [call, request = std::move(request)] {
+  call->parts().admission.operators->Submit(call->caller().tenant, [call, request = std::move(request)] {
     call->Continue([&] {
       v1::EvictProgramsResponse response;
-      response.set_evicted(Evict(call->parts(), request));
-      call->parts().log->Event(LogLevel::kInfo, "programs evicted", absl::StrCat(response.evicted()));
+      response.set_evicted(Evict(call->parts().programs, request));
+      call->parts().observers.log->Event(LogLevel::kInfo, "programs evicted", absl::StrCat(response.evicted()));
       call->Reply(response);
     });
   });

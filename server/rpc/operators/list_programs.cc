@@ -68,7 +68,7 @@ struct KnownProgram {
 
 // Makes a page of all programs, in memory, on disk and in quarantine, in the order of their fingerprints. Programs on
 // disk alone have only their fingerprints.
-v1::ListProgramsResponse MakePage(const ServiceParts& parts, const std::string& after, size_t page_size) {
+v1::ListProgramsResponse MakePage(const ProgramParts& parts, const std::string& after, size_t page_size) {
   std::map<std::string, KnownProgram> programs;
   if (parts.store != nullptr) {
     for (const Fingerprint& fingerprint : parts.store->List()) programs[fingerprint.ToHex()];
@@ -113,8 +113,8 @@ void HandleListPrograms(UnaryCall* call) {
   }
   const int size = request.page_size() == 0 ? kDefaultPage : std::min(request.page_size(), kLargestPage);
   // Looks through the folder on disk.
-  call->parts().operators->Submit(call->caller().tenant, [call, after = request.page_token(), size] {
-    call->Continue([&] { call->Reply(MakePage(call->parts(), after, static_cast<size_t>(size))); });
+  call->parts().admission.operators->Submit(call->caller().tenant, [call, after = request.page_token(), size] {
+    call->Continue([&] { call->Reply(MakePage(call->parts().programs, after, static_cast<size_t>(size))); });
   });
 }
 

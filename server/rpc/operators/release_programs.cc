@@ -13,14 +13,14 @@ namespace tensord::server {
 namespace {
 
 // All that can be; the first that cannot is told.
-absl::StatusOr<int64_t> Release(const ServiceParts& parts, std::vector<Fingerprint> fingerprints, bool all) {
-  if (parts.quarantine == nullptr) return 0;
+absl::StatusOr<int64_t> Release(Quarantine* quarantine, Log* log, std::vector<Fingerprint> fingerprints, bool all) {
+  if (quarantine == nullptr) return 0;
   if (all) {
-    for (const Quarantine::Entry& entry : parts.quarantine->List()) fingerprints.push_back(entry.fingerprint);
+    for (const Quarantine::Entry& entry : quarantine->List()) fingerprints.push_back(entry.fingerprint);
   }
-  const Quarantine::Released released = parts.quarantine->Release(fingerprints);
+  const Quarantine::Released released = quarantine->Release(fingerprints);
   for (const Fingerprint& fingerprint : released.fingerprints) {
-    parts.log->Event(LogLevel::kInfo, "program released", fingerprint.ToHex());
+    log->Event(LogLevel::kInfo, "program released", fingerprint.ToHex());
   }
   if (released.failure.ok()) return static_cast<int64_t>(released.fingerprints.size());
   return absl::Status(released.failure.code(), absl::StrCat(released.failure.message(), " (",
@@ -38,13 +38,14 @@ void HandleReleasePrograms(UnaryCall* call) {
   const auto release = [call, named = *std::move(named), all = request.all()] {
     call->Continue([&] {
       v1::ReleaseProgramsResponse response;
-      const absl::StatusOr<int64_t> released = Release(call->parts(), named, all);
+      const absl::StatusOr<int64_t> released =
+          Release(call->parts().programs.quarantine, call->parts().observers.log, named, all);
       if (!released.ok()) return call->Fail(released.status());
       response.set_released(*released);
       call->Reply(response);
     });
   };
-  call->parts().operators->Submit(call->caller().tenant, release);
+  call->parts().admission.operators->Submit(call->caller().tenant, release);
 }
 
 }  // namespace tensord::server

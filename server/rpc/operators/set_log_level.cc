@@ -15,7 +15,7 @@ void HandleSetLogLevel(UnaryCall* call) {
         Refuse(Refusal::kMalformedMessage, absl::StrCat("a log level is debug, info, warning, error or off, not \"",
                                                         absl::string_view(request.level()).substr(0, 64), "\"")));
   }
-  call->parts().log->SetLevel(level);
+  call->parts().observers.log->SetLevel(level);
   call->Reply(v1::SetLogLevelResponse());
 }
 

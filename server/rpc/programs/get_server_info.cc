@@ -32,21 +32,22 @@ void HandleGetServerInfo(UnaryCall* call) {
   const ServiceParts& parts = call->parts();
   v1::ServerInfo info;
   info.set_version(parts.version);
-  if (!parts.shared_memory_socket.empty()) {
-    info.mutable_shared_memory()->set_socket(parts.shared_memory_socket);
+  if (!parts.tensors.shared_memory_socket.empty()) {
+    info.mutable_shared_memory()->set_socket(parts.tensors.shared_memory_socket);
     info.mutable_shared_memory()->set_transfers(true);
   }
-  const bool ready = parts.gate->snapshot().state == ServingState::kServing;
-  for (const auto& executor : parts.executors->all()) AddDevice(*executor, ready, &info);
-  for (const auto& executor : parts.executors->all()) AddFamilies(*executor->backend(), *parts.registry, &info);
-  const codec::GraphLimits graph_limits = parts.graph_limits.now();
+  const bool ready = parts.admission.gate->snapshot().state == ServingState::kServing;
+  for (const auto& executor : parts.devices.executors->all()) AddDevice(*executor, ready, &info);
+  for (const auto& executor : parts.devices.executors->all())
+    AddFamilies(*executor->backend(), *parts.programs.registry, &info);
+  const codec::GraphLimits graph_limits = parts.admission.graph_limits.now();
   for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
     AddLimit(limit.name, graph_limits.*limit.value, &info);
   }
-  for (const ServerLimit& limit : parts.server_limits) AddLimit(limit.name, limit.value, &info);
+  for (const ServerLimit& limit : parts.admission.server_limits) AddLimit(limit.name, limit.value, &info);
   if (request.capabilities()) {
-    for (const auto& executor : parts.executors->all()) {
-      AddCapabilities(executor->device(), *executor->backend(), *parts.registry, &info);
+    for (const auto& executor : parts.devices.executors->all()) {
+      AddCapabilities(executor->device(), *executor->backend(), *parts.programs.registry, &info);
     }
   }
   call->Reply(info);

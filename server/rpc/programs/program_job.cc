@@ -31,22 +31,23 @@ std::vector<std::string> PassesOf(const std::vector<std::string>& server,
 }
 
 // Counts the phases of compilations, also of those for the sizes of runs.
-CompileWatch WatchOf(const ServiceParts& parts) {
-  return [metrics = parts.metrics](CompilePhase phase, absl::Duration time) { metrics->Compiled(phase, time); };
+CompileWatch WatchOf(Metrics* metrics) {
+  return [metrics](CompilePhase phase, absl::Duration time) { metrics->Compiled(phase, time); };
 }
 
 // Tells whether the client of this graph could get that program from this server today.
 bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
   const std::vector<std::string>& disabled = stored.settings.disabled_passes;
-  for (const std::string& pass : parts.disabled_passes) {
+  for (const std::string& pass : parts.programs.disabled_passes) {
     if (std::find(disabled.begin(), disabled.end(), pass) == disabled.end()) return false;
   }
-  if (stored.settings.enabled_passes != parts.enabled_passes) return false;
+  if (stored.settings.enabled_passes != parts.programs.enabled_passes) return false;
   // A program shared by all, or the operator's, is not for tenants that are to be apart, and the other way round.
-  if (stored.settings.tenant.empty() == parts.programs_by_tenant) return false;
+  if (stored.settings.tenant.empty() == parts.programs.by_tenant) return false;
   const absl::StatusOr<v1::Graph> wire = codec::EncodeGraph(stored.graph);
   const Order order = stored.settings.row_major ? Order::kRowMajor : Order::kColumnMajor;
-  return wire.ok() && codec::DecodeGraph(*wire, *parts.registry, parts.graph_limits.now(), order).ok();
+  return wire.ok() &&
+         codec::DecodeGraph(*wire, *parts.programs.registry, parts.admission.graph_limits.now(), order).ok();
 }
 
 }  // namespace
@@ -60,35 +61,36 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
                   absl::StrCat("this server does not know field ", unknown.field(0).number(), " of CompileOptions"));
   }
   ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(options.order(), Order::kColumnMajor));
-  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(options.device()));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.devices.executors->Find(options.device()));
   ProgramJob job;
-  ASSIGN_OR_RETURN(job.graph,
-                   codec::DecodeGraph(graph, *parts.registry, parts.graph_limits.now(), order, still_wanted));
-  if (parts.print_and_parse) {
-    ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *parts.registry));
+  ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *parts.programs.registry, parts.admission.graph_limits.now(),
+                                                 order, still_wanted));
+  if (parts.programs.print_and_parse) {
+    ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *parts.programs.registry));
   }
   job.backend = executor->backend();
   job.settings.device = executor->device();
   job.settings.row_major = order == Order::kRowMajor;
-  job.settings.disabled_passes = PassesOf(parts.disabled_passes, options.disabled_passes());
-  job.settings.enabled_passes = parts.enabled_passes;
-  if (parts.programs_by_tenant) job.settings.tenant = tenant;
+  job.settings.disabled_passes = PassesOf(parts.programs.disabled_passes, options.disabled_passes());
+  job.settings.enabled_passes = parts.programs.enabled_passes;
+  if (parts.programs.by_tenant) job.settings.tenant = tenant;
   return job;
 }
 
-absl::Status CheckQuarantine(const ServiceParts& parts, const Fingerprint& fingerprint) {
-  return parts.quarantine == nullptr ? absl::OkStatus() : parts.quarantine->Check(fingerprint);
+absl::Status CheckQuarantine(const ProgramParts& programs, const Fingerprint& fingerprint) {
+  return programs.quarantine == nullptr ? absl::OkStatus() : programs.quarantine->Check(fingerprint);
 }
 
 absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
                                               const Fingerprint& fingerprint) {
-  RETURN_IF_ERROR(CheckQuarantine(parts, fingerprint));
+  RETURN_IF_ERROR(CheckQuarantine(parts.programs, fingerprint));
   try {
     std::optional<Graph> kept;  // the compiler takes the other
-    if (parts.store != nullptr) kept = job->graph;
-    ASSIGN_OR_RETURN(CompiledProgramPtr program, Compile(std::move(job->graph), job->settings, fingerprint,
-                                                         job->backend, parts.bindings, WatchOf(parts)));
-    if (kept.has_value()) parts.store->Put(*std::move(kept), job->settings, fingerprint);
+    if (parts.programs.store != nullptr) kept = job->graph;
+    ASSIGN_OR_RETURN(CompiledProgramPtr program,
+                     Compile(std::move(job->graph), job->settings, fingerprint, job->backend, parts.programs.bindings,
+                             WatchOf(parts.observers.metrics)));
+    if (kept.has_value()) parts.programs.store->Put(*std::move(kept), job->settings, fingerprint);
     return program;
   } catch (const std::exception& error) {
     return Refuse(Refusal::kInternal, error.what());
@@ -96,23 +98,23 @@ absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, Program
 }
 
 absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint) {
-  RETURN_IF_ERROR(CheckQuarantine(parts, fingerprint));
+  RETURN_IF_ERROR(CheckQuarantine(parts.programs, fingerprint));
   const ProgramAtWork at_work(fingerprint, ProgramWork::kRestore);
   const auto unserved = [] {
     return Refuse(Refusal::kProgramNotFound,
                   "the program on disk is from before the server's settings were changed; compile the graph "
                   "again and repeat the call");
   };
-  if (parts.unserved->Has(fingerprint, std::chrono::steady_clock::now())) return unserved();
-  ASSIGN_OR_RETURN(StoredProgram stored, parts.store->Load(fingerprint));
+  if (parts.programs.unserved->Has(fingerprint, std::chrono::steady_clock::now())) return unserved();
+  ASSIGN_OR_RETURN(StoredProgram stored, parts.programs.store->Load(fingerprint));
   if (!IsServed(parts, stored)) {
-    parts.unserved->Add(fingerprint, std::chrono::steady_clock::now(), parts.cache->keep_refused());
+    parts.programs.unserved->Add(fingerprint, std::chrono::steady_clock::now(), parts.programs.cache->keep_refused());
     return unserved();
   }
-  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(stored.settings.device));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.devices.executors->Find(stored.settings.device));
   ProgramCache::Restored restored = {.key = std::move(stored.key), .program = nullptr};
   ASSIGN_OR_RETURN(restored.program, Compile(std::move(stored.graph), stored.settings, fingerprint, executor->backend(),
-                                             parts.bindings, WatchOf(parts)));
+                                             parts.programs.bindings, WatchOf(parts.observers.metrics)));
   return restored;
 }
 

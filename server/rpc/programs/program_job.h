@@ -29,7 +29,7 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
                                      const std::function<absl::Status()>& still_wanted = nullptr);
 
 // Fails with QUARANTINED if the program is.
-absl::Status CheckQuarantine(const ServiceParts& parts, const Fingerprint& fingerprint);
+absl::Status CheckQuarantine(const ProgramParts& programs, const Fingerprint& fingerprint);
 
 // Compiles, and takes the job's graph. A compiled program goes to the disk some time later, if there is a store.
 absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,

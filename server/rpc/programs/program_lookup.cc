@@ -86,9 +86,9 @@ struct ProgramAnswer {
 }  // namespace
 
 CompiledProgramPtr FindProgramInMemory(RpcRequest* call, const Fingerprint& fingerprint) {
-  absl::StatusOr<CompiledProgramPtr> found = call->parts().cache->Find(fingerprint);
+  absl::StatusOr<CompiledProgramPtr> found = call->parts().programs.cache->Find(fingerprint);
   if (!found.ok() || !(*found)->is_of(call->caller().tenant)) return nullptr;
-  if (!CheckQuarantine(call->parts(), fingerprint).ok()) return nullptr;
+  if (!CheckQuarantine(call->parts().programs, fingerprint).ok()) return nullptr;
   call->record().fingerprint = fingerprint.ToHex().substr(0, kLoggedDigits);
   RecordProgram(call, {.program = *found});
   return *std::move(found);
@@ -104,22 +104,22 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
   call->record().fingerprint = std::string(fingerprint.substr(0, kLoggedDigits));
   call->open().At(Stage::kLookup);
   const ServiceParts& parts = call->parts();
-  absl::StatusOr<CompiledProgramPtr> here = parts.cache->Find(*parsed);
+  absl::StatusOr<CompiledProgramPtr> here = parts.programs.cache->Find(*parsed);
   const auto end_lookup = [call] { call->record().stages.End(Stage::kLookup); };
   if (here.ok() && !(*here)->is_of(call->caller().tenant)) here = ProgramCache::RefuseUnknown(*parsed);
-  const absl::Status quarantined = CheckQuarantine(parts, *parsed);
+  const absl::Status quarantined = CheckQuarantine(parts.programs, *parsed);
   if (here.ok() && quarantined.ok()) {
     end_lookup();
     RecordProgram(call, {.program = *here});
     return then(*std::move(here));
   }
-  if (!quarantined.ok() || parts.store == nullptr || !parts.store->Contains(*parsed)) {
+  if (!quarantined.ok() || parts.programs.store == nullptr || !parts.programs.store->Contains(*parsed)) {
     end_lookup();
     return then(quarantined.ok() ? std::move(here).status() : quarantined);
   }
   call->open().Uses(*parsed, "");
   const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
-  const auto leave = parts.cache->FindOrRestore(
+  const auto leave = parts.programs.cache->FindOrRestore(
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
       [call, fingerprint = *parsed, end_lookup, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
@@ -139,21 +139,21 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
 
 absl::StatusOr<Fingerprint> CompleteFingerprint(RpcRequest* call, absl::string_view prefix) {
   const RequestRecord& record = call->record();
-  RETURN_IF_ERROR(call->parts().authenticator->CheckRole(Role::kAdmin, "a program's name by its first digits",
-                                                         record.method, call->call().peer(), call->caller(),
-                                                         IdsOf(record)));
+  RETURN_IF_ERROR(call->parts().admission.authenticator->CheckRole(Role::kAdmin, "a program's name by its first digits",
+                                                                   record.method, call->call().peer(), call->caller(),
+                                                                   IdsOf(record)));
   if (prefix.size() < kLeastDigits) {
     return Refuse(Refusal::kMalformedMessage,
                   absl::StrCat("a fingerprint is named by ", kLeastDigits, " digits at least: \"", prefix, "\""));
   }
   const ServiceParts& parts = call->parts();
   absl::flat_hash_set<Fingerprint> found, others;
-  for (const ProgramCache::Listed& listed : parts.cache->List()) {
+  for (const ProgramCache::Listed& listed : parts.programs.cache->List()) {
     const Fingerprint& fingerprint = listed.program->fingerprint();
     (listed.program->is_of(call->caller().tenant) ? found : others).insert(fingerprint);
   }
-  if (parts.store != nullptr) {
-    for (const Fingerprint& fingerprint : parts.store->List()) {
+  if (parts.programs.store != nullptr) {
+    for (const Fingerprint& fingerprint : parts.programs.store->List()) {
       if (!others.contains(fingerprint)) found.insert(fingerprint);
     }
   }
@@ -183,9 +183,9 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
   const Fingerprint fingerprint = key.fingerprint;
   // The key copies everything in the graph, and the compiler needs memory beside both.
   std::shared_ptr<const AddedBytes> bytes = call->HoldBytes();
-  absl::StatusOr<AddedBytes> added =
-      AddedBytes::Add(&call->parts().gate->bytes(), static_cast<int64_t>(key.bytes.size()) + CompileBytes(job->graph),
-                      call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
+  absl::StatusOr<AddedBytes> added = AddedBytes::Add(&call->parts().admission.gate->bytes(),
+                                                     static_cast<int64_t>(key.bytes.size()) + CompileBytes(job->graph),
+                                                     call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
   if (!added.ok()) return then(std::move(added).status());
   // Both count until they are freed, which may be after the end of the call.
   auto compile = [&parts = call->parts(), job, fingerprint, bytes = std::move(bytes),
@@ -196,7 +196,7 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
     return program;
   };
   const ProgramAnswer<ProgramOfGraph> answer(call, std::move(then));
-  const auto leave = call->parts().cache->GetOrCompile(
+  const auto leave = call->parts().programs.cache->GetOrCompile(
       std::move(key), std::move(compile),
       [call, job, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
@@ -212,7 +212,7 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
             call->record().stages.End(Stage::kLookup);
           }
           if (!found.ok()) return then(found.status());
-          const absl::Status quarantined = CheckQuarantine(call->parts(), found->program->fingerprint());
+          const absl::Status quarantined = CheckQuarantine(call->parts().programs, found->program->fingerprint());
           if (!quarantined.ok()) return then(quarantined);
           call->record().cache = NameOf(found->source);
           then(ProgramOfGraph{.found = *found,
@@ -249,9 +249,10 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
       then(program);
     });
   };
-  const absl::StatusOr<CompilePool::Ticket> ticket = parts.compile_pool->Submit(call->caller().tenant, std::move(work));
+  const absl::StatusOr<CompilePool::Ticket> ticket =
+      parts.programs.compile_pool->Submit(call->caller().tenant, std::move(work));
   if (!ticket.ok()) return answer.TakeThen()(ticket.status());
-  answer.Watch([pool = parts.compile_pool, ticket = *ticket, abandoned] {
+  answer.Watch([pool = parts.programs.compile_pool, ticket = *ticket, abandoned] {
     abandoned->store(true, std::memory_order_relaxed);
     pool->Drop(ticket);
   });

@@ -70,11 +70,11 @@ constexpr std::chrono::hours kLongest(24);
 // Does the work on the pool, where it goes on after a return, and returns its result; nothing if the server is to stop,
 // or the time is over, first.
 template <typename Result, typename Work>
-std::optional<Result> OnPool(const ServiceParts& parts, const CancelToken& stop, const Work& work,
+std::optional<Result> OnPool(CompilePool* pool, const CancelToken& stop, const Work& work,
                              std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
                                                                            kLongest) {
   const auto awaited = std::make_shared<Awaited<Result>>();
-  const absl::StatusOr<CompilePool::Ticket> ticket = parts.compile_pool->Submit(kOwnTenant, [awaited, work] {
+  const absl::StatusOr<CompilePool::Ticket> ticket = pool->Submit(kOwnTenant, [awaited, work] {
     try {
       work(awaited);
     } catch (const std::exception& error) {  // out of memory
@@ -97,7 +97,7 @@ absl::Status CompileGraph(const ServiceParts& parts, const std::string& path, v1
   ProgramKey key = MakeProgramKey(decoded.graph, decoded.settings);
   const auto job = std::make_shared<ProgramJob>(std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
-  parts.cache->GetOrCompile(
+  parts.programs.cache->GetOrCompile(
       std::move(key), [&parts, job, fingerprint] { return CompileJob(parts, job.get(), fingerprint); },
       [awaited](const absl::StatusOr<ProgramCache::Found>& found) { awaited->Come(found.status()); });
   return absl::OkStatus();
@@ -108,7 +108,7 @@ absl::Status CompileGraph(const ServiceParts& parts, const std::string& path, v1
 absl::Status WarmUpGraph(const ServiceParts& parts, const std::string& path, v1::MemoryOrder order,
                          const CancelToken& stop) {
   const std::optional<absl::Status> status =
-      OnPool<absl::Status>(parts, stop, [&parts, path, order](const AwaitedStatus& awaited) {
+      OnPool<absl::Status>(parts.programs.compile_pool, stop, [&parts, path, order](const AwaitedStatus& awaited) {
         const absl::Status begun = CompileGraph(parts, path, order, awaited);
         if (!begun.ok()) awaited->Come(begun);
       });
@@ -120,24 +120,25 @@ absl::Status WarmUpGraph(const ServiceParts& parts, const std::string& path, v1:
 }
 
 int64_t RestorePrograms(const ServiceParts& parts, absl::Duration most_time, const CancelToken& stop) {
-  if (parts.store == nullptr || most_time <= absl::ZeroDuration()) return 0;
+  if (parts.programs.store == nullptr || most_time <= absl::ZeroDuration()) return 0;
   const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(most_time);
   int64_t count = 0;
-  for (const Fingerprint& fingerprint : parts.store->List()) {
+  for (const Fingerprint& fingerprint : parts.programs.store->List()) {
     if (std::chrono::steady_clock::now() >= until) break;
     // True if there was room for it. A restore that takes longer than there is time goes on, and is there then.
     using HadRoom = absl::StatusOr<bool>;
     const std::optional<HadRoom> had_room = OnPool<HadRoom>(
-        parts, stop,
+        parts.programs.compile_pool, stop,
         [&parts, fingerprint](const std::shared_ptr<Awaited<HadRoom>>& awaited) {
           absl::StatusOr<ProgramCache::Restored> restored = RestoreProgram(parts, fingerprint);
-          awaited->Come(restored.ok() ? HadRoom(parts.cache->Insert(*std::move(restored))) : restored.status());
+          awaited->Come(restored.ok() ? HadRoom(parts.programs.cache->Insert(*std::move(restored)))
+                                      : restored.status());
         },
         until);
     if (!had_room.has_value()) break;
     if (!had_room->ok()) {
-      parts.log->Event(LogLevel::kWarning, "program not restored",
-                       absl::StrCat(fingerprint.ToHex(), ": ", had_room->status().message()));
+      parts.observers.log->Event(LogLevel::kWarning, "program not restored",
+                                 absl::StrCat(fingerprint.ToHex(), ": ", had_room->status().message()));
       continue;
     }
     if (!**had_room) break;

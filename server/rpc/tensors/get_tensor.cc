@@ -79,7 +79,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
                                     "has limits.default_deadline_ms from message to message"));
     }
     if (sent_bytes_ > 0) {
-      call_.parts().metrics->Transferred(Transfer::kGet, sent_bytes_, call_.record().stages.Total());
+      call_.parts().observers.metrics->Transferred(Transfer::kGet, sent_bytes_, call_.record().stages.Total());
     }
     call_.Ended();
     delete this;
@@ -104,7 +104,8 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     ASSIGN_OR_RETURN(session_, FindSession(call_, call_.record(), request_.session()));
     if (request_.has_shared()) {
       RETURN_IF_ERROR(codec::CheckKnownFields(request_.shared()));
-      absl::StatusOr<SharedPart> part = FindShared(call_.parts().regions, call_.caller().tenant, request_.shared());
+      absl::StatusOr<SharedPart> part =
+          FindShared(call_.parts().tensors.regions, call_.caller().tenant, request_.shared());
       if (!part.ok()) TellOfRegion(call_, call_.record(), part.status(), request_.shared().region());
       ASSIGN_OR_RETURN(shared_, std::move(part));
     }
@@ -117,10 +118,10 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // Until the tensor is made, but no longer than any call may take. Afterwards progress counts.
   void Await() {
     call_.open().At(Stage::kAwait);
-    const auto wait = std::make_shared<RequestWait>(call_.parts().alarms, call_.DeadlineOf(SteadyNow()), call_.cancel(),
-                                                    "the tensor was made");
+    const auto wait = std::make_shared<RequestWait>(call_.parts().admission.alarms, call_.DeadlineOf(SteadyNow()),
+                                                    call_.cancel(), "the tensor was made");
     const bool ready = claim_.ReadyOrElse([this, wait] {
-      if (wait->End()) call_.parts().turns->Submit(call_.caller().tenant, [this] { EndWait(); });
+      if (wait->End()) call_.parts().admission.turns->Submit(call_.caller().tenant, [this] { EndWait(); });
     });
     if (ready) return EndWait();
     // Not the call's own any more: what was awaited may have come, and all be over.
@@ -166,7 +167,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     } else if (request_.most_bytes() > 0 && tensor_.type.num_bytes() > request_.most_bytes()) {
       position_ = tensor_.type.num_bytes();  // the header alone
     } else if (is_reordered) {
-      ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor_, *session_, call_.parts().payloads));
+      ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor_, *session_, call_.parts().tensors.payloads));
       tensor_ = std::move(other.tensor);
       charge_ = std::move(other.charge);
     }
@@ -179,7 +180,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void WatchProgress() {
     // The client's own is kept by gRPC.
     if (call_.HasDeadline()) return;
-    stall_ = std::make_shared<StallAlarm>(call_.parts().alarms, call_.parts().default_deadline,
+    stall_ = std::make_shared<StallAlarm>(call_.parts().admission.alarms, call_.parts().admission.default_deadline,
                                           [context = context_] { context->TryCancel(); });
   }
 
@@ -195,11 +196,11 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
                                                         " bytes, and the tensor has ", size));
     }
     const char* const from = static_cast<const char*>(tensor_.bytes.get());
-    const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, size);
+    const TimedTransfer timed(call_.parts().observers.metrics, Transfer::kShared, size);
     if (is_reordered) {
       codec::ReverseOrder(tensor_.type.type, tensor_.type.order, from, shared_.bytes);
     } else {
-      SpreadCopy({from, static_cast<size_t>(size)}, shared_.bytes, call_.parts().parallel_for);
+      SpreadCopy({from, static_cast<size_t>(size)}, shared_.bytes, call_.parts().tensors.parallel_for);
     }
     request_.mutable_shared()->set_byte_count(size);  // for the header
     position_ = size;
@@ -214,7 +215,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       const int64_t size = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
       const char* const from = static_cast<const char*>(tensor_.bytes.get()) + position_;
       chunk_bytes_ = size;
-      const PollingThreads::LongReaction others(call_.parts().polling, size);
+      const PollingThreads::LongReaction others(call_.parts().admission.polling, size);
       message_ = EncodeChunk(position_, {from, static_cast<size_t>(size)}, tensor_.bytes);
       position_ += size;
     }

@@ -13,7 +13,7 @@ void Tell(const ServedCall& call, const RequestRecord& record, absl::string_view
           const std::optional<std::string>& owner) {
   const std::string& tenant = call.caller().tenant;
   if (!owner.has_value() || *owner == tenant) return;
-  call.parts().authenticator->NamedAnothers(record.method, call.peer(), tenant, what, *owner, IdsOf(record));
+  call.parts().admission.authenticator->NamedAnothers(record.method, call.peer(), tenant, what, *owner, IdsOf(record));
 }
 
 Session& SessionOf(const SessionPtr& session) { return *session; }
@@ -22,7 +22,7 @@ Session& SessionOf(const SessionUse& use) { return *use.session(); }
 // `found` is what the store says of the session.
 template <typename Found>
 Found OfSession(const ServedCall& call, const RequestRecord& record, absl::string_view id, Found found) {
-  if (!found.ok()) Tell(call, record, "session", call.parts().sessions->OwnerOf(id));
+  if (!found.ok()) Tell(call, record, "session", call.parts().tensors.sessions->OwnerOf(id));
   return found;
 }
 
@@ -35,21 +35,22 @@ Found Named(const ServedCall& call, Found found) {
 }  // namespace
 
 absl::StatusOr<SessionPtr> FindSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {
-  return Named(call, OfSession(call, record, id, call.parts().sessions->Find(call.caller().tenant, id)));
+  return Named(call, OfSession(call, record, id, call.parts().tensors.sessions->Find(call.caller().tenant, id)));
 }
 
 absl::StatusOr<SessionUse> UseSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {
-  return Named(call, OfSession(call, record, id, call.parts().sessions->Use(call.caller().tenant, id)));
+  return Named(call, OfSession(call, record, id, call.parts().tensors.sessions->Use(call.caller().tenant, id)));
 }
 
 absl::Status CloseSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {
-  return OfSession(call, record, id, call.parts().sessions->Close(call.caller().tenant, id));
+  return OfSession(call, record, id, call.parts().tensors.sessions->Close(call.caller().tenant, id));
 }
 
 void TellOfRegion(const ServedCall& call, const RequestRecord& record, const absl::Status& status,
                   const std::string& region) {
   // Then there are regions.
-  if (IsRefusal(status, Refusal::kRegionUnknown)) Tell(call, record, "region", call.parts().regions->OwnerOf(region));
+  if (IsRefusal(status, Refusal::kRegionUnknown))
+    Tell(call, record, "region", call.parts().tensors.regions->OwnerOf(region));
 }
 
 void TellOfRegions(const ServedCall& call, const RequestRecord& record, const absl::Status& status,

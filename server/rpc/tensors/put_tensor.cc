@@ -87,7 +87,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       if (turn.ok()) return;
       LeaveRoom(static_cast<int64_t>(waiting_.Length()));
     }
-    call_.parts().alarms->Set(SteadyNow() + kAskAgain, [this] { AskForRoom(); });
+    call_.parts().admission.alarms->Set(SteadyNow() + kAskAgain, [this] { AskForRoom(); });
   }
   void TakeWaiting() {
     if (stall_ != nullptr) stall_->Progress();
@@ -137,22 +137,22 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   // An upload has the room of the messages that came and were not worked on yet; one that sends nothing has none.
   absl::Status MakeRoom(int64_t size) {
-    RETURN_IF_ERROR(call_.parts().gate->bytes().Add(size, call_.caller().tenant));
+    RETURN_IF_ERROR(call_.parts().admission.gate->bytes().Add(size, call_.caller().tenant));
     room_ += size;
     return absl::OkStatus();
   }
   void LeaveRoom(int64_t size) {
-    call_.parts().gate->bytes().Remove(size, call_.caller().tenant);
+    call_.parts().admission.gate->bytes().Remove(size, call_.caller().tenant);
     room_ -= size;
   }
 
   bool Owe(int64_t size) {
-    if (!call_.parts().gate->Owe(size)) return false;
+    if (!call_.parts().admission.gate->Owe(size)) return false;
     owed_ += size;
     return true;
   }
   void Repay(int64_t size) {
-    call_.parts().gate->Repay(size);
+    call_.parts().admission.gate->Repay(size);
     owed_ -= size;
   }
 
@@ -160,14 +160,14 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void WatchProgress() {
     // The client's own is kept by gRPC.
     if (context_->deadline() != std::chrono::system_clock::time_point::max()) return;
-    stall_ = std::make_shared<StallAlarm>(call_.parts().alarms, call_.parts().default_deadline,
+    stall_ = std::make_shared<StallAlarm>(call_.parts().admission.alarms, call_.parts().admission.default_deadline,
                                           [context = context_] { context->TryCancel(); });
     stall_->Progress();
   }
 
   absl::Status Take(grpc::ByteBuffer* bytes) {
     const int64_t size = static_cast<int64_t>(bytes->Length());
-    const PollingThreads::LongReaction others(call_.parts().polling, size);
+    const PollingThreads::LongReaction others(call_.parts().admission.polling, size);
     call_.record().stages.End(Stage::kReceive);
     call_.record().received_bytes += size;
     return Guarded([this, bytes] { return TakePart(bytes); });
@@ -212,8 +212,8 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     ASSIGN_OR_RETURN(SessionPtr session, FindSession(call_, call_.record(), header.session()));
     ASSIGN_OR_RETURN(codec::TensorHeader tensor,
                      codec::DecodeTensorHeader(header.dtype(), header.shape(), header.order(), Order::kColumnMajor,
-                                               parts.graph_limits.now()));
-    ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(header.device()));
+                                               parts.admission.graph_limits.now()));
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.devices.executors->Find(header.device()));
     call_.record().device = executor->device();
     if (header.has_shared()) {
       ASSIGN_OR_RETURN(shared_, FindData(header.shared(), tensor.num_bytes));
@@ -228,7 +228,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   absl::StatusOr<SharedPart> FindData(const v1::SharedSpace& space, int64_t num_bytes) {
-    absl::StatusOr<SharedPart> found = FindShared(call_.parts().regions, call_.caller().tenant, space);
+    absl::StatusOr<SharedPart> found = FindShared(call_.parts().tensors.regions, call_.caller().tenant, space);
     if (!found.ok()) TellOfRegion(call_, call_.record(), found.status(), space.region());
     ASSIGN_OR_RETURN(SharedPart part, std::move(found));
     if (part.size_bytes == num_bytes) return part;
@@ -240,8 +240,9 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   absl::Status TakeShared(const SharedPart& part) {
     upload_.Rewind(0);
     {
-      const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, part.size_bytes);
-      SpreadCopy({part.bytes, static_cast<size_t>(part.size_bytes)}, upload_.bytes(), call_.parts().parallel_for);
+      const TimedTransfer timed(call_.parts().observers.metrics, Transfer::kShared, part.size_bytes);
+      SpreadCopy({part.bytes, static_cast<size_t>(part.size_bytes)}, upload_.bytes(),
+                 call_.parts().tensors.parallel_for);
     }
     // Only now: the checked bytes are those that stay.
     RETURN_IF_ERROR(CheckData(upload_.bytes(), part.size_bytes));
@@ -314,7 +315,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   void End(const absl::Status& status) {
     if (put_bytes_ > 0) {
-      call_.parts().metrics->Transferred(Transfer::kPut, put_bytes_, call_.record().stages.Total());
+      call_.parts().observers.metrics->Transferred(Transfer::kPut, put_bytes_, call_.record().stages.Total());
     }
     if (!is_resumable_) upload_.Drop();
     upload_ = TensorUpload();  // another call may go on before this one is told

@@ -18,7 +18,7 @@ void HandleOpenSession(UnaryCall* call) {
   const absl::StatusOr<absl::Duration> lease = codec::DecodeDuration(request.lease());
   if (!lease.ok()) return call->Fail(lease.status());
   if (*lease < absl::ZeroDuration()) return call->Fail(Refuse(Refusal::kMalformedMessage, "the lease is negative"));
-  const absl::StatusOr<SessionPtr> session = call->parts().sessions->Open(call->caller().tenant, *lease);
+  const absl::StatusOr<SessionPtr> session = call->parts().tensors.sessions->Open(call->caller().tenant, *lease);
   if (!session.ok()) return call->Fail(session.status());
   (*session)->NamedBy(call->call().peer());
   v1::Session response;

@@ -72,7 +72,7 @@ TEST(ReloadTest, SettingsChangeTogetherOrNotAtAll) {
   EXPECT_EQ(LimitOf(server, "program_cache.bytes"), 7);
   EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kError));
   EXPECT_FALSE(server.parts().log->Logs(server::LogLevel::kWarning));
-  EXPECT_EQ(absl::Duration(server.parts().service_parts.default_deadline), absl::Seconds(5));
+  EXPECT_EQ(absl::Duration(server.parts().service_parts.admission.default_deadline), absl::Seconds(5));
 
   server.daemon().Reload(Changed(running, {"log.level=off", "identity.file=/does/not/exist"}));
   server.daemon().Reload(absl::InvalidArgumentError("the file is no configuration"));
@@ -116,7 +116,7 @@ TEST(ReloadTest, SchedulingChangesWithoutARestart) {
   server.daemon().Reload(
       Changed(running, {"scheduling.tenant_queue_percent=50", "scheduling.max_priority=-1", "scheduling.ageing_ms=7",
                         "scheduling.max_wait_ms=5", "scheduling.tenant_in_flight_percent=50"}));
-  EXPECT_EQ(int64_t{server.parts().service_parts.max_priority}, -1);
+  EXPECT_EQ(int64_t{server.parts().service_parts.devices.max_priority}, -1);
   {
     BlockedExecutor blocked(server);
     std::thread waiting([&] { EXPECT_EQ(ReasonOfRun(server), "OK"); });

@@ -68,9 +68,11 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
        {"7", "7", TENSORD_LOOK(server.parts().connections->bounds().most_of_address)}},
       {"limits.default_deadline_ms",
        {"7777", "7777",
-        TENSORD_LOOK(absl::ToInt64Milliseconds(absl::Duration(server.parts().service_parts.default_deadline)))}},
+        TENSORD_LOOK(
+            absl::ToInt64Milliseconds(absl::Duration(server.parts().service_parts.admission.default_deadline)))}},
       {"limits.in_flight_bytes", {"77777", "77777", TENSORD_LOOK(LimitOf(server, "in_flight_bytes"))}},
-      {"limits.metadata_bytes", {"7777", "7777", TENSORD_LOOK(int64_t{server.parts().service_parts.metadata_bytes})}},
+      {"limits.metadata_bytes",
+       {"7777", "7777", TENSORD_LOOK(int64_t{server.parts().service_parts.admission.metadata_bytes})}},
       {"log.level", {"error", "0", TENSORD_LOOK(server.parts().log->Logs(server::LogLevel::kWarning))}},
       {"log.requests", {"true", "1", TENSORD_LOOK(server.parts().log->takes_requests())}},
       {"program_cache.bytes", {"77777", "77777", TENSORD_LOOK(server.parts().cache->max_bytes())}},
@@ -80,7 +82,7 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
       {"receive.pool_bytes", {"12345", "12345", TENSORD_LOOK(server.parts().payloads->keep_bytes())}},
       {"scheduling.ageing_ms",
        {"77", "77", TENSORD_LOOK(absl::ToInt64Milliseconds(server.executor().bounds().ageing))}},
-      {"scheduling.max_priority", {"1", "1", TENSORD_LOOK(int64_t{server.parts().service_parts.max_priority})}},
+      {"scheduling.max_priority", {"1", "1", TENSORD_LOOK(int64_t{server.parts().service_parts.devices.max_priority})}},
       {"scheduling.max_wait_ms",
        {"77", "77", TENSORD_LOOK(absl::ToInt64Milliseconds(server.executor().bounds().max_wait))}},
       {"scheduling.tenant_burst", {"77", "77", TENSORD_LOOK(server.parts().rates->options().burst)}},
@@ -101,8 +103,10 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
       {"sessions.handles", {"77", "77", TENSORD_LOOK(server.parts().sessions->limits().handles)}},
       {"sessions.max_lease_ms",
        {"7777777", "7777777", TENSORD_LOOK(absl::ToInt64Milliseconds(server.parts().sessions->limits().max_lease))}},
-      {"sessions.stream_bytes", {"7777", "7777", TENSORD_LOOK(int64_t{server.parts().service_parts.stream_bytes})}},
-      {"sessions.stream_requests", {"7", "7", TENSORD_LOOK(int64_t{server.parts().service_parts.stream_requests})}},
+      {"sessions.stream_bytes",
+       {"7777", "7777", TENSORD_LOOK(int64_t{server.parts().service_parts.admission.stream_bytes})}},
+      {"sessions.stream_requests",
+       {"7", "7", TENSORD_LOOK(int64_t{server.parts().service_parts.admission.stream_requests})}},
       {"sessions.tenant_bytes", {"7777", "7777", TENSORD_LOOK(server.parts().sessions->limits().memory.tenant_bytes)}},
       {"sessions.tenant_count", {"77", "77", TENSORD_LOOK(server.parts().sessions->limits().tenant_sessions)}},
       {"shared_memory.bytes", {"7777", "7777", TENSORD_LOOK(server.parts().regions->limits().bytes)}},
@@ -115,7 +119,7 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
   };
   for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
     const auto look = [&limit](InProcessServer& server) {
-      return absl::StrCat(server.parts().service_parts.graph_limits.now().*limit.value);
+      return absl::StrCat(server.parts().service_parts.admission.graph_limits.now().*limit.value);
     };
     taken[absl::StrCat("limits.", std::string(limit.name))] = {"7", "7", look};
   }
