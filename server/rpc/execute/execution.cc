@@ -1,6 +1,7 @@
 #include "server/rpc/execute/execution.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "server/rpc/calls/request_wait.h"
 #include "server/rpc/execute/execute_arguments.h"
 #include "server/rpc/execute/execute_response.h"
+#include "server/rpc/execute/execution_state.h"
 #include "server/rpc/execute/execution_stats.h"
 #include "server/rpc/execute/kept_results.h"
 #include "server/rpc/execute/known_result_bytes.h"
@@ -100,21 +102,23 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (started_->has_begun()) claim_.Start();
   }
 
-  void Start(bool poisons, const absl::Status& refusal) {
+  void Begin(bool poisons, const absl::Status& refusal) {
     const absl::Status claimed = Claim(poisons, refusal);
     if (!claimed.ok()) return Fail(claimed);
+    Enter(ExecutionState::kFinding);
     const v1::ExecuteRequest& message = received_->message;
     switch (message.program_case()) {
       case v1::ExecuteRequest::kFingerprint:
         return FindProgram(request_, message.fingerprint(),
                            [self = shared_from_this()](absl::StatusOr<CompiledProgramPtr> program) {
                              if (!program.ok()) return self->Fail(program.status());
-                             self->Await(*std::move(program), Renaming());
+                             self->AwaitOnItsDevice(*std::move(program));
                            });
       case v1::ExecuteRequest::kGraph:
         return CompileProgram(request_, message.graph(), message.options(),
                               [self = shared_from_this()](absl::StatusOr<ProgramOfGraph> program) {
                                 if (!program.ok()) return self->Fail(program.status());
+                                self->executor_ = program->executor;
                                 self->Await(std::move(program->found.program), std::move(program->renaming));
                               });
       case v1::ExecuteRequest::PROGRAM_NOT_SET:
@@ -158,12 +162,20 @@ class Execution : public std::enable_shared_from_this<Execution> {
     return absl::OkStatus();
   }
 
+  void AwaitOnItsDevice(CompiledProgramPtr program) {
+    absl::StatusOr<DeviceExecutor*> executor = request_->parts().devices.executors->Find(program->device());
+    if (!executor.ok()) return Fail(executor.status());
+    executor_ = *executor;
+    Await(std::move(program), Renaming());
+  }
+
   // Goes on when the tensors that earlier requests make are there; holds no thread meanwhile.
   void Await(CompiledProgramPtr program, Renaming renaming) {
     program_ = std::move(program);
     renaming_ = std::move(renaming);
     request_->open().Uses(program_->fingerprint(), program_->device());
-    if (claim_.num_uses() == 0) return Run();
+    if (claim_.num_uses() == 0) return Decode();
+    Enter(ExecutionState::kAwaiting);
     // Copies in parallel with the wait, so that no copy follows it.
     Copy(received_->scattered_bytes(), [this] { GatherAndAwait(); });
   }
@@ -189,7 +201,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   void EndWait() {
     stages().End(Stage::kAwait);
-    Run();
+    Decode();
   }
 
   absl::Status GatherPayloads() {
@@ -218,11 +230,12 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().devices.max_priority));
     run.started = started_;
     for (size_t i = 0; i < claim_.num_uses(); ++i) run.resident_bytes += claim_.TypeOf(i).num_bytes();
-    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().devices.executors->Find(program_->device()));
-    run.events = executor->events();
-    // A request that will be refused is not worth copying.
+    run.events = executor_->events();
+    // A large copy for a run without room would be in vain; of others Submit asks.
     const int64_t argument_bytes = request_->record().received_bytes + run.resident_bytes;
-    if (!program_->may_be_tiny(argument_bytes)) RETURN_IF_ERROR(executor->CheckRoom(run));
+    if (argument_bytes >= kLongBytes && !program_->may_be_tiny(argument_bytes)) {
+      RETURN_IF_ERROR(executor_->CheckRoom(run));
+    }
     RETURN_IF_ERROR(GatherPayloads());
     for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
     ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
@@ -235,10 +248,11 @@ class Execution : public std::enable_shared_from_this<Execution> {
     return run;
   }
 
-  void Run() {
+  void Decode() {
+    Enter(ExecutionState::kDecoding);
     request_->open().At(Stage::kDecode);
     const bool is_known = claim_.num_uses() == 0 || claim_.CheckReady().ok();
-    Copy(is_known ? CopiedBytes(*received_, *program_, claim_, request_->parts()) : 0, [this] { RunHere(); });
+    Copy(is_known ? CopiedBytes(*received_, *program_, claim_, request_->parts()) : 0, [this] { EndDecoding(); });
   }
 
   // Goes on with a step that copies so many bytes of arguments: here, or in a reading turn if that takes long.
@@ -255,7 +269,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (!turn.ok()) Fail(turn);
   }
 
-  void RunHere() {
+  void EndDecoding() {
     absl::StatusOr<RunRequest> run = MakeRun();
     stages().End(Stage::kDecode);
     if (!run.ok()) {
@@ -263,15 +277,16 @@ class Execution : public std::enable_shared_from_this<Execution> {
       return Fail(renaming_.Of(run.status()));
     }
     if (program_->is_compiled_for_sizes()) return CompileForSizes(*std::move(run));
-    Start(*std::move(run));
+    StartRun(*std::move(run));
   }
 
   // Goes on when there is a program for the sizes of the arguments: no executor is to compile.
   void CompileForSizes(RunRequest run) {
+    Enter(ExecutionState::kSizing);
     const std::vector<ConcreteType> types = TypesOf(run);
     if (CompiledProgramPtr sized = program_->FindForSizes(types); sized != nullptr) {
       run.program = std::move(sized);
-      return Start(std::move(run));
+      return StartRun(std::move(run));
     }
     request_->open().At(Stage::kCompile);
     struct Waiting {
@@ -293,7 +308,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
               return taken.self->Fail(taken.self->renaming_.Of(sized.status()));
             }
             taken.run.program = *sized;
-            taken.self->Start(std::move(taken.run));
+            taken.self->StartRun(std::move(taken.run));
           });
         });
     if (leave == nullptr) return;
@@ -324,10 +339,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
     return types;
   }
 
-  void Start(RunRequest run) {
-    submitted_ = true;
+  void StartRun(RunRequest run) {
     if (IsTiny(run)) {
-      ran_here_ = true;
+      Enter(ExecutionState::kRunningHere);
       if (const absl::Status held = HoldResults(&run); !held.ok()) return Respond(held);
       absl::StatusOr<RunOutcome> outcome = RunProgram(run, absl::ZeroDuration());
       run.arguments.clear();
@@ -335,36 +349,35 @@ class Execution : public std::enable_shared_from_this<Execution> {
       return Respond(std::move(outcome));
     }
     const absl::Status submitted = Submit(std::move(run));
-    if (!submitted.ok()) {
-      submitted_ = false;
-      Fail(renaming_.Of(submitted));
-    }
+    if (!submitted.ok()) FailUnstarted(renaming_.Of(submitted));
   }
 
   // Hands the run to the program's device; the request is then the executor's.
   absl::Status Submit(RunRequest run) {
     RETURN_IF_ERROR(HoldResults(&run));
-    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().devices.executors->Find(program_->device()));
     run.done = [self = shared_from_this()](absl::StatusOr<RunOutcome> outcome) {
       self->request_->Continue([&] { self->Respond(std::move(outcome)); });
     };
     request_->open().Queues(started_);
-    return executor->Submit(std::move(run));
+    Enter(ExecutionState::kQueued);
+    return executor_->Submit(std::move(run));
   }
 
   // Has the results counted before the run begins: one that is refused afterwards has lost what was donated to it.
   absl::Status HoldResults(RunRequest* run) {
-    if (ran_here_ && claim_.num_uses() == 0) return absl::OkStatus();
+    if (runs_here() && claim_.num_uses() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const int64_t bytes, KnownSentBytes(received_->message, *program_, *run));
     if (bytes < kCountedAnswerBytes) return absl::OkStatus();
     run->admit = [this, bytes] { return HoldUnread(bytes); };
-    return ran_here_ ? absl::OkStatus() : request_->parts().tensors.unread_results->Check(bytes, run->tenant);
+    return runs_here() ? absl::OkStatus() : request_->parts().tensors.unread_results->Check(bytes, run->tenant);
   }
 
   void Respond(absl::StatusOr<RunOutcome> outcome) {
     if (!outcome.ok()) return Fail(renaming_.Of(outcome.status()));
     request_->open().At(Stage::kEncode);
     EndRun();
+    const bool ran_here = runs_here();
+    Enter(ExecutionState::kEncoding);
     copies_.charges.clear();  // what became a result is charged as one
     std::vector<HandleClaim::Kept> kept;
     const bool has_claims = claim_.session() != nullptr;  // until they are fulfilled
@@ -397,7 +410,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
     stages().End(Stage::kEncode);
     use_ = SessionUse();
     // Little memory, and nothing that a session or a quota would miss meanwhile.
-    if (ran_here_ && !has_claims) request_->Keep(shared_from_this());
+    Enter(ExecutionState::kAnswered);
+    if (ran_here && !has_claims) request_->Keep(shared_from_this());
     request_->Reply(std::move(response));
     for (const Waiter& waiter : waiters) waiter();
   }
@@ -411,12 +425,19 @@ class Execution : public std::enable_shared_from_this<Execution> {
     return absl::OkStatus();
   }
 
+  void Enter(ExecutionState next) {
+    assert(MayFollow(next, state_));
+    state_ = next;
+  }
+
+  bool runs_here() const { return state_ == ExecutionState::kRunningHere; }
+  bool has_run() const { return runs_here() || state_ == ExecutionState::kQueued; }
+
   StageTimes& stages() { return request_->record().stages; }
 
   // Tells waiting from running, also of what expired on the way.
   void EndRun() {
-    if (!submitted_) return;
-    submitted_ = false;
+    if (!has_run()) return;
     if (started_->has_begun()) stages().EndAt(Stage::kQueue, started_->time());
     stages().End(started_->has_begun() ? Stage::kCompute : Stage::kQueue);
   }
@@ -432,10 +453,14 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void Fail(const absl::Status& status) {
     EndRun();
     if (started_->has_begun()) claim_.Start();
-    End(status, claim_.Fail(status));
+    FailUnstarted(status);
   }
 
+  // Fails a request whose run was not taken, or that has none.
+  void FailUnstarted(const absl::Status& status) { End(status, claim_.Fail(status)); }
+
   void End(const absl::Status& status, Waiters waiters) {
+    Enter(ExecutionState::kAnswered);
     use_ = SessionUse();
     copies_.added.clear();
     unread_.reset();
@@ -455,20 +480,20 @@ class Execution : public std::enable_shared_from_this<Execution> {
   std::optional<AddedBytes> promised_bytes_;
   std::optional<AddedBytes> unread_;  // the results, from the beginning of the run until the response has them
   CompiledProgramPtr program_;
-  Renaming renaming_;  // of the program's names into the graph's
+  DeviceExecutor* executor_ = nullptr;  // of its device
+  Renaming renaming_;                   // of the program's names into the graph's
   const std::shared_ptr<RunStart> started_ = std::make_shared<RunStart>();
-  bool submitted_ = false;  // the run is the executor's, or was
-  bool ran_here_ = false;   // it was tiny
+  ExecutionState state_ = ExecutionState::kArrived;
 };
 
 }  // namespace
 
 void StartExecution(RpcRequest* request, ReceivedExecute received, bool poisons) {
-  std::make_shared<Execution>(request, std::move(received))->Start(poisons, absl::OkStatus());
+  std::make_shared<Execution>(request, std::move(received))->Begin(poisons, absl::OkStatus());
 }
 
 void RefuseExecution(RpcRequest* request, ReceivedExecute received, const absl::Status& refusal) {
-  std::make_shared<Execution>(request, std::move(received))->Start(/*poisons=*/true, refusal);
+  std::make_shared<Execution>(request, std::move(received))->Begin(/*poisons=*/true, refusal);
 }
 
 }  // namespace tensord::server

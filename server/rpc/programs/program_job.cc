@@ -68,7 +68,7 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
   if (parts.programs.print_and_parse) {
     ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *parts.programs.registry));
   }
-  job.backend = executor->backend();
+  job.executor = executor;
   job.settings.device = executor->device();
   job.settings.row_major = order == Order::kRowMajor;
   job.settings.disabled_passes = PassesOf(parts.programs.disabled_passes, options.disabled_passes());
@@ -88,8 +88,8 @@ absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, Program
     std::optional<Graph> kept;  // the compiler takes the other
     if (parts.programs.store != nullptr) kept = job->graph;
     ASSIGN_OR_RETURN(CompiledProgramPtr program,
-                     Compile(std::move(job->graph), job->settings, fingerprint, job->backend, parts.programs.bindings,
-                             WatchOf(parts.observers.metrics)));
+                     Compile(std::move(job->graph), job->settings, fingerprint, job->executor->backend(),
+                             parts.programs.bindings, WatchOf(parts.observers.metrics)));
     if (kept.has_value()) parts.programs.store->Put(*std::move(kept), job->settings, fingerprint);
     return program;
   } catch (const std::exception& error) {

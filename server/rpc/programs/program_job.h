@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/fingerprint.h"
-#include "engine/exec/backend/backend.h"
 #include "engine/ir/graph.h"
 #include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/devices/device_executor.h"
 #include "engine/runtime/programs/program_cache.h"
 #include "server/rpc/calls/service_parts.h"
 #include "tensord/v1/compute.pb.h"
@@ -19,7 +19,7 @@ namespace tensord::server {
 struct ProgramJob {
   Graph graph;
   CompileSettings settings;
-  Backend* backend = nullptr;
+  DeviceExecutor* executor = nullptr;  // of the device
 };
 
 // Decodes the job of a graph with its options, for that tenant alone if programs are a tenant's; empty: for all.

@@ -216,7 +216,8 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
           if (!quarantined.ok()) return then(quarantined);
           call->record().cache = NameOf(found->source);
           then(ProgramOfGraph{.found = *found,
-                              .renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph)});
+                              .renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph),
+                              .executor = job->executor});
         };
         is_short ? call->Continue(std::move(go_on)) : call->ContinueInTurn(std::move(go_on));
       },

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/runtime/compile/renaming.h"
+#include "engine/runtime/devices/device_executor.h"
 #include "engine/runtime/programs/program_cache.h"
 #include "server/rpc/calls/rpc_request.h"
 #include "tensord/v1/compute.pb.h"
@@ -36,6 +37,7 @@ absl::StatusOr<Fingerprint> CompleteFingerprint(RpcRequest* call, absl::string_v
 struct ProgramOfGraph {
   ProgramCache::Found found;
   Renaming renaming;
+  DeviceExecutor* executor = nullptr;  // of its device
 };
 using ProgramThen = std::function<void(absl::StatusOr<ProgramOfGraph>)>;
 
