@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-from project_files import Findings, code_files, read_lines
+from project_files import ROOT, Findings, code_files, read_lines
 
 # Folders of the engine and the rooms of the large ones, bottom to top. Those of one row do not see each other. A room
 # sees those of its own folder that the DEPS of its CMakeLists.txt name.
@@ -75,6 +75,15 @@ HOUSES = {
                                 ("backends/cuda", "tensord_cuda_", CUDA_ROWS), ("server", "tensord_server_", SERVER_ROWS))
 }
 
+# Folders of clients, bottom to top, and the rooms of some of them. All see the headers of clients/cpp/include/tensord,
+# which are for users too and so see none but themselves.
+CLIENT_ROWS = {
+    "clients": (("cpp",), ("load",), ("cli", "examples")),
+    "clients/cpp": (("values",), ("wire",), ("connection",), ("shared_memory",), ("transfer",), ("calls",), ("lazy",)),
+    "clients/cli": (("shell", "files"), ("programs", "bench"), ("operators",), ("main",)),
+}
+PUBLIC_HEADERS = "clients/cpp/include/"
+
 # Libraries that only some folders may name, by how their headers are spelled.
 LIBRARIES = {
     "gRPC": re.compile(r"grpc(pp|\+\+)?/|tensord/.*\.grpc\.pb\.h$"),
@@ -117,8 +126,10 @@ def refuse_project_include(path, included):
     if here[0] == "clients":
         if there[0] not in ("clients", "proto", "tensord"):
             return f"a client knows the wire contract only, never {there[0]}/. Go through proto/ or copy the few lines"
-        return "clients do not see the server's codec" if included.startswith("proto/codec/") else None
-    if there[0] == "clients":
+        if included.startswith("proto/codec/"):
+            return "clients do not see the server's codec"
+        return refuse_client_include(path, included) if there[0] == "clients" else None
+    if there[0] == "clients" or os.path.exists(os.path.join(ROOT, PUBLIC_HEADERS, included)):
         return "only clients include clients/"
     if here[0] == "engine":
         if there[0] != "engine":
@@ -150,6 +161,29 @@ def refuse_engine_include(path, here, there):
     if there[1] == "families" and other != "families":
         return "only engine/families/all_families.cc names a family. Include engine/families/all_families.h"
     return refuse_room_include("engine", "families" if here[1] == "families" else own, other)
+
+
+def refuse_client_include(path, included):
+    if included.startswith(PUBLIC_HEADERS):
+        return f"spell it as users do: {included.removeprefix(PUBLIC_HEADERS)}"
+    if path.startswith(PUBLIC_HEADERS):
+        return "a user has the headers below include/ only. Declare what is needed, and define it in a source"
+    if path.startswith("clients/examples/"):
+        return "examples include what users can. Show it with the headers of tensord/"
+    for folder, rows in CLIENT_ROWS.items():
+        prefix = folder + "/"
+        if not (path.startswith(prefix) and included.startswith(prefix)):
+            continue
+        own, other = (name.removeprefix(prefix).partition("/")[0] for name in (path, included))
+        row = {room: row for row, rooms in enumerate(rows) for room in rooms}
+        for room in (own, other):
+            if room not in row:
+                return f"{prefix}{room} has no place in the order. Add it to CLIENT_ROWS in deploy/dev/check_layers.py"
+        if own != other and row[other] == row[own]:
+            return f"{prefix}{own}/ and {prefix}{other}/ stand beside each other. Move what both need down"
+        if row[other] > row[own]:
+            return f"{prefix}{other}/ stands above {own}/. Move what is needed down, or pass it in from above"
+    return None
 
 
 def refuse_room_include(house, own, other):

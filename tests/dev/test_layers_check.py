@@ -31,6 +31,11 @@ FILES = {
     "server/rpc/programs/program_lookup.h": "",
     "server/CMakeLists.txt": "target_link_libraries(tensord_server PUBLIC tensord_server_rpc_programs)\n",
     "server/daemon.cc": '#include "server/rpc/programs/program_lookup.h"\n',
+    "clients/cpp/include/tensord/client.h": '#include "tensord/v1/compute.pb.h"\n#include "tensord/tensor.h"\n',
+    "clients/cpp/include/tensord/tensor.h": "",
+    "clients/cpp/wire/execute_wire.h": '#include "tensord/client.h"\n',
+    "clients/cpp/calls/client.cc": '#include "clients/cpp/wire/execute_wire.h"\n',
+    "clients/cli/bench/bench_command.cc": '#include "clients/load/load_run.h"\n#include "clients/cli/shell/command.h"\n',
 }
 
 
@@ -138,6 +143,25 @@ class LayersCheckTest(unittest.TestCase):
     def test_the_engine_sees_no_backend(self):
         self.assert_found({"engine/exec/backend/backend.h": '#include "backends/cpu/kernel/kernel.h"\n'}, "engine/exec/backend/backend.h:1",
                           "engine/ does not see backends/")
+
+    def test_a_clients_room_sees_none_above_it(self):
+        self.assert_found({"clients/cpp/wire/execute_wire.h": '#include "clients/cpp/calls/pipeline.h"\n'},
+                          "clients/cpp/wire/execute_wire.h:1", "clients/cpp/calls/ stands above wire/")
+        self.assert_found({"clients/cli/files/npy.h": '#include "clients/cli/shell/console.h"\n'},
+                          "clients/cli/files/npy.h:1", "clients/cli/files/ and clients/cli/shell/ stand beside each other")
+        self.assert_found({"clients/load/load_run.h": '#include "clients/cli/bench/bench_report.h"\n'},
+                          "clients/load/load_run.h:1", "clients/cli/ stands above load/")
+        self.assert_found({"clients/cpp/odd/odd.h": '#include "clients/cpp/wire/execute_wire.h"\n'},
+                          "clients/cpp/odd/odd.h:1", "clients/cpp/odd has no place in the order")
+
+    def test_headers_for_users_see_themselves(self):
+        self.assert_found({"clients/cpp/include/tensord/tensor.h": '#include "clients/cpp/wire/execute_wire.h"\n'},
+                          "clients/cpp/include/tensord/tensor.h:1", "a user has the headers below include/ only")
+        self.assert_found({"clients/cpp/wire/execute_wire.h": '#include "clients/cpp/include/tensord/client.h"\n'},
+                          "clients/cpp/wire/execute_wire.h:1", "spell it as users do: tensord/client.h")
+        self.assert_found({"clients/examples/cpp/quickstart.cc": '#include "clients/cpp/calls/program_calls.h"\n'},
+                          "clients/examples/cpp/quickstart.cc:1", "examples include what users can")
+        self.assert_found({"server/rpc/calls.h": '#include "tensord/client.h"\n'}, "server/rpc/calls.h:1", "only clients include clients/")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/calls/program_calls.h"
+#include "clients/cpp/calls/session_places.h"
 #include "clients/cpp/connection/call_context.h"
 #include "clients/cpp/connection/channel_arguments.h"
 #include "clients/cpp/connection/connecting.h"
@@ -14,6 +16,7 @@
 #include "clients/cpp/connection/steady_time.h"
 #include "clients/cpp/connection/unary_call.h"
 #include "clients/cpp/connection/upload_connection.h"
+#include "clients/cpp/shared_memory/result_sizes.h"
 #include "clients/cpp/shared_memory/shared_call.h"
 #include "clients/cpp/transfer/resumed_transfer.h"
 #include "clients/cpp/transfer/shared_transfer.h"
@@ -57,6 +60,8 @@ struct Client::Stubs {
   grpc::GenericStub generic;
   UploadConnection uploads;
   const std::shared_ptr<ProgramCalls> programs;
+  SessionPlaces sessions;
+  const std::shared_ptr<ResultSizes> result_sizes = std::make_shared<ResultSizes>();  // shared with pipelines
 };
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) {
@@ -172,7 +177,7 @@ absl::StatusOr<ExecuteAnswer> Client::Run(v1::ExecuteRequest request, absl::Span
   const std::optional<CompiledProgram> program = name.empty() ? std::nullopt : compiled.Find(name);
   std::string route;
   if (!request.session().empty()) {
-    route = sessions_.RouteOf(request.session());
+    route = stubs_->sessions.RouteOf(request.session());
   } else if (program.has_value()) {
     route = program->route;
   } else if (request.has_graph()) {
@@ -212,11 +217,11 @@ absl::StatusOr<ExecuteAnswer> Client::RunOnce(const v1::ExecuteRequest& request,
 }
 
 std::unique_ptr<Pipeline> Client::OpenPipeline(PipelineOptions options) {
-  const std::string route = options.session.empty() ? NewSessionRoute() : sessions_.RouteOf(options.session);
+  const std::string route = options.session.empty() ? NewSessionRoute() : stubs_->sessions.RouteOf(options.session);
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
   Pipeline::Sharing sharing;
   if (shared_memory_ != nullptr) {
-    sharing = {.memory = shared_memory_, .sizes = result_sizes_, .deadline = deadline};
+    sharing = {.memory = shared_memory_, .sizes = stubs_->result_sizes, .deadline = deadline};
   }
   const auto find_program = [programs = stubs_->programs, route, deadline](const std::string& fingerprint) {
     return programs->MakeKnown(fingerprint, deadline, route);
@@ -230,7 +235,7 @@ absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& requ
                                                   absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
                                                   absl::Time deadline, const std::string& route,
                                                   const std::shared_ptr<SharedMemory>& memory) {
-  SharedCall shared(memory, arguments, result_sizes_->Expected(request.fingerprint(), plans), deadline);
+  SharedCall shared(memory, arguments, stubs_->result_sizes->Expected(request.fingerprint(), plans), deadline);
   absl::StatusOr<grpc::ByteBuffer> message;
   if (shared.spaces().empty()) {
     message = EncodeExecuteRequest(request, arguments, shared.places());
@@ -255,7 +260,7 @@ absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& requ
   if (!answer.ok()) {
     shared.Failed(answer.status());
   } else if (memory != nullptr) {
-    result_sizes_->Learn(request.fingerprint(), *answer);
+    stubs_->result_sizes->Learn(request.fingerprint(), *answer);
   }
   return answer;
 }
@@ -292,7 +297,7 @@ absl::StatusOr<v1::Session> Client::OpenSession(absl::Duration lease) {
   absl::StatusOr<v1::Session> session =
       UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), route), *stubs_->compute,
                 &v1::Compute::Stub::PrepareAsyncOpenSession, request);
-  if (session.ok()) sessions_.Add(session->id(), route);
+  if (session.ok()) stubs_->sessions.Add(session->id(), route);
   return session;
 }
 
@@ -300,10 +305,10 @@ absl::Status Client::CloseSession(const std::string& session) {
   v1::CloseSessionRequest request;
   request.set_session(session);
   const absl::Status closed =
-      UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), sessions_.RouteOf(session)), *stubs_->compute,
-                &v1::Compute::Stub::PrepareAsyncCloseSession, request)
+      UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), stubs_->sessions.RouteOf(session)),
+                *stubs_->compute, &v1::Compute::Stub::PrepareAsyncCloseSession, request)
           .status();
-  if (closed.ok() || ReasonOf(closed) == "SESSION_UNKNOWN") sessions_.Remove(session);
+  if (closed.ok() || ReasonOf(closed) == "SESSION_UNKNOWN") stubs_->sessions.Remove(session);
   return closed;
 }
 
@@ -313,7 +318,7 @@ absl::Status Client::PutTensor(const std::string& session, const std::string& ha
   header.set_session(session);
   header.set_handle(handle);
   header.set_device(options.device);
-  const MakeContext make_context = ContextsOf(options_, sessions_.RouteOf(session));
+  const MakeContext make_context = ContextsOf(options_, stubs_->sessions.RouteOf(session));
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
   const SharedUpload shared =
       UploadShared(transfer_memory_.get(), stubs_->generic, make_context, deadline, header, tensor);
@@ -328,7 +333,7 @@ absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const s
   request.set_session(session);
   request.set_handle(handle);
   request.set_order(ToWire(options.order));
-  const MakeContext make_context = ContextsOf(options_, sessions_.RouteOf(session));
+  const MakeContext make_context = ContextsOf(options_, stubs_->sessions.RouteOf(session));
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
   std::optional<absl::StatusOr<HostTensor>> shared =
       DownloadShared(transfer_memory_.get(), stubs_->generic, make_context, deadline, request);
@@ -342,8 +347,8 @@ absl::StatusOr<std::vector<std::string>> Client::DeleteTensors(const std::string
   request.set_session(session);
   request.mutable_handles()->Assign(handles.begin(), handles.end());
   const absl::StatusOr<v1::DeleteTensorsResponse> response =
-      UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), sessions_.RouteOf(session)), *stubs_->compute,
-                &v1::Compute::Stub::PrepareAsyncDeleteTensors, request);
+      UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), stubs_->sessions.RouteOf(session)),
+                *stubs_->compute, &v1::Compute::Stub::PrepareAsyncDeleteTensors, request);
   if (!response.ok()) return response.status();
   return std::vector<std::string>(response->missing().begin(), response->missing().end());
 }

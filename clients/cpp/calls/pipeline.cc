@@ -4,8 +4,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/calls/arrival.h"
+#include "clients/cpp/calls/first_failure.h"
 #include "clients/cpp/connection/steady_time.h"
 #include "clients/cpp/connection/transport_end.h"
+#include "clients/cpp/shared_memory/result_sizes.h"
+#include "clients/cpp/shared_memory/shared_call.h"
 #include "clients/cpp/wire/execute_wire.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clients/cpp/shared_memory/broker_connection.h"
+
 namespace tensord::client {
 namespace {
 
@@ -36,6 +38,8 @@ absl::StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Connect(const std::s
   if (!connection.ok()) return connection.status();
   return std::shared_ptr<SharedMemory>(new SharedMemory(*std::move(connection)));
 }
+
+SharedMemory::SharedMemory(std::unique_ptr<BrokerConnection> connection) : connection_(std::move(connection)) {}
 
 SharedMemory::~SharedMemory() {
   for (const auto& [size, block] : free_) munmap(block.bytes, block.size_bytes);

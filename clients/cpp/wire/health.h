@@ -5,16 +5,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "tensord/health.h"
 
 namespace tensord::client {
 
 inline constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
-
-// The numbers are those of grpc.health.v1.HealthCheckResponse.ServingStatus.
-enum class Health { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
-
-// "SERVING", as that enumeration spells it.
-absl::string_view HealthName(Health health);
 
 grpc::ByteBuffer EncodeHealthRequest(absl::string_view service);
 

@@ -9,15 +9,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "clients/cpp/calls/program_calls.h"
-#include "clients/cpp/calls/session_places.h"
-#include "clients/cpp/shared_memory/result_sizes.h"
-#include "clients/cpp/wire/health.h"
 #include "tensord/argument.h"
 #include "tensord/connect_options.h"
 #include "tensord/execute_answer.h"
 #include "tensord/execute_call.h"
 #include "tensord/execute_options.h"
+#include "tensord/health.h"
 #include "tensord/host_tensor.h"
 #include "tensord/pipeline.h"
 #include "tensord/shared_memory.h"
@@ -61,7 +58,7 @@ class Client {
                                         const ExecuteOptions& options = {});
   // Runs a compiled program. If the server does not know it, because it dropped it or is another server behind a
   // balancer, the call is made once more with the graph. The client keeps the graphs that it compiled, up to
-  // CompiledPrograms::kMostBytes; FAILED_PRECONDITION without the graph: compile again.
+  // 256 MiB; FAILED_PRECONDITION without the graph: compile again.
   absl::StatusOr<ExecuteResult> Execute(absl::string_view fingerprint, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options = {});
   // Runs a graph or a program with resident tensors as arguments, and results to keep in the session.
@@ -95,6 +92,7 @@ class Client {
   const std::shared_ptr<SharedMemory>& shared_memory() const { return shared_memory_; }
 
  private:
+  // The stubs, and what the calls have taught.
   struct Stubs;
 
   Client(ConnectOptions options, std::unique_ptr<Stubs> stubs);
@@ -120,10 +118,8 @@ class Client {
 
   ConnectOptions options_;
   std::unique_ptr<Stubs> stubs_;
-  SessionPlaces sessions_;
   std::shared_ptr<SharedMemory> shared_memory_;
   std::shared_ptr<SharedMemory> transfer_memory_;  // the same if PutTensor and GetTensor use it too; else null
-  const std::shared_ptr<ResultSizes> result_sizes_ = std::make_shared<ResultSizes>();  // shared with pipelines
 };
 
 }  // namespace tensord::client

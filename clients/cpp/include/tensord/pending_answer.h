@@ -6,10 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "clients/cpp/calls/arrival.h"
 #include "tensord/execute_answer.h"
 
 namespace tensord::client {
+
+class Arrival;
 
 // The answer to a call that a Pipeline was given. May be waited for after the pipeline is gone, or not at all. Can be
 // moved, and not be used after that. Thread-compatible.
@@ -21,15 +22,13 @@ class PendingAnswer {
     std::swap(arrival_, other.arrival_);
     return *this;
   }
-  ~PendingAnswer() {
-    if (arrival_ != nullptr) arrival_->Drop();
-  }
+  ~PendingAnswer();
 
   // Tells whether the answer is there by then. absl::InfinitePast(): true if it is there now.
-  bool WaitUntil(absl::Time deadline) { return arrival_->WaitUntil(deadline); }
+  bool WaitUntil(absl::Time deadline);
   // Waits until the answer is there. Returns the server's refusal of the call, or the end of the pipeline. The first
   // time it copies the tensors out of gRPC's buffers, each once; later it returns the same tensors.
-  absl::StatusOr<ExecuteAnswer> Wait() { return arrival_->Wait(); }
+  absl::StatusOr<ExecuteAnswer> Wait();
 
  private:
   std::shared_ptr<Arrival> arrival_;

@@ -16,17 +16,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "clients/cpp/calls/arrival.h"
-#include "clients/cpp/calls/first_failure.h"
-#include "clients/cpp/shared_memory/result_sizes.h"
-#include "clients/cpp/shared_memory/shared_call.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "tensord/execute_call.h"
 #include "tensord/pending_answer.h"
 #include "tensord/shared_memory.h"
 
 namespace tensord::client {
+
+class Arrival;
+class FirstFailure;
+class ResultSizes;
+class SharedCall;
 
 struct PipelineOptions {
   // Session of calls without one. Behind a balancer the stream goes to its server.
@@ -57,7 +59,7 @@ struct PipelineOptions {
 //   open → closing (Finish) → over          open, closing → over (Cancel, the destructor, the server, the deadline)
 //
 // Thread-safe except for the destructor, which cancels unanswered calls and does not wait for the server. Every wait
-// ends at most kEndWithin (transport_end.h) after the deadline, Cancel or a break of the stream. The pipeline is over
+// ends at most two seconds after the deadline, Cancel or a break of the stream. The pipeline is over
 // then, even if the transport still hangs.
 class Pipeline {
  public:

@@ -13,9 +13,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "clients/cpp/shared_memory/broker_connection.h"
 
 namespace tensord::client {
+
+class BrokerConnection;
 
 // Least size of a tensor in shared memory. Messages are as fast for smaller ones.
 inline constexpr size_t kSharedFrom = size_t{64} << 10;
@@ -41,7 +42,7 @@ struct ResultSpace {
 class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
  public:
   // Connects to `socket`, the server's path, with the `authorization` of calls or an empty one. UNAVAILABLE if the
-  // connection is not taken by the deadline. No function here waits longer than BrokerConnection::kMostWait.
+  // connection is not taken by the deadline. No function here waits longer than ten seconds.
   static absl::StatusOr<std::shared_ptr<SharedMemory>> Connect(const std::string& socket, std::string authorization,
                                                                absl::Time deadline = absl::InfiniteFuture());
   ~SharedMemory();
@@ -71,7 +72,7 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
     bool forgotten = false;
   };
 
-  explicit SharedMemory(std::unique_ptr<BrokerConnection> connection) : connection_(std::move(connection)) {}
+  explicit SharedMemory(std::unique_ptr<BrokerConnection> connection);
 
   absl::StatusOr<Block> Request(size_t size_bytes, absl::Time deadline);
   // Returns a block without users to the pool.

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "clients/cpp/wire/health.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/tensord.h"

@@ -1,0 +1,15 @@
+#include "tensord/pending_answer.h"
+
+#include "clients/cpp/calls/arrival.h"
+
+namespace tensord::client {
+
+PendingAnswer::~PendingAnswer() {
+  if (arrival_ != nullptr) arrival_->Drop();
+}
+
+bool PendingAnswer::WaitUntil(absl::Time deadline) { return arrival_->WaitUntil(deadline); }
+
+absl::StatusOr<ExecuteAnswer> PendingAnswer::Wait() { return arrival_->Wait(); }
+
+}  // namespace tensord::client
