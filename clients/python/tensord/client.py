@@ -1,8 +1,6 @@
 """The connection to a server."""
 
 import contextlib
-import os
-import tempfile
 import threading
 import time
 
@@ -14,6 +12,7 @@ from tensord.arguments.numpy_arrays import numpy_array
 from tensord.calls import resumed, shared_transfer, transfer, wire
 from tensord.calls.answers import read
 from tensord.calls.attempts import Attempts, may_have_run
+from tensord.calls.channel import default_target, open_channel
 from tensord.calls.deadline import Deadline, timeout_of_call
 from tensord.calls.listeners import why_nobody_listens
 from tensord.calls.routing import METADATA_KEY, route_of_program
@@ -22,14 +21,6 @@ from tensord.session import Donation, RemoteArray, Session, remote_of
 from tensord.stats import Stats
 
 _SERVICE = "/tensord.v1.Compute/"
-# For messages of many megabytes; gRPC's own frames are made for small ones.
-_FRAME_BYTES = 1 << 20
-_CHANNEL_OPTIONS = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.http2.max_frame_size", _FRAME_BYTES),
-    ("grpc.http2.lookahead_bytes", _FRAME_BYTES),
-]
 # Methods that change nothing, or do so once. They are called again if they got no answer, and so is Execute if it keeps
 # and donates nothing: behind a balancer another server has it.
 _IDEMPOTENT = ("Compile", "Explain", "GetProgram", "GetServerInfo")
@@ -37,20 +28,6 @@ _MOST_ATTEMPTS = 4
 _MOST_REPEATS_OF_BROKEN = 1
 _PROBE_SECONDS = 1.0
 _HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
-
-
-def default_target():
-    """The address of a server that was started without --listen: a socket in the user's runtime folder.
-
-    The environment variable TENSORD_TARGET, if set, names another one.
-    """
-    target = os.environ.get("TENSORD_TARGET")
-    if target:
-        return target
-    runtime_folder = os.environ.get("XDG_RUNTIME_DIR")
-    if not runtime_folder:
-        runtime_folder = os.path.join(tempfile.gettempdir() if os.name == "nt" else "/tmp", f"tensord-{os.getuid()}")
-    return f"unix:{runtime_folder}/tensord.sock"
 
 
 class Client:
@@ -83,11 +60,7 @@ class Client:
         if not any(key == "authorization" for key, _ in self._metadata):
             self._metadata += access.metadata(self.target, credentials is not None)
         self._chooses_routes = not any(key == METADATA_KEY for key, _ in self._metadata)
-        self._channel = (
-            grpc.insecure_channel(self.target, options=_CHANNEL_OPTIONS)
-            if credentials is None
-            else grpc.secure_channel(self.target, credentials, options=_CHANNEL_OPTIONS)
-        )
+        self._channel = open_channel(self.target, credentials)
         self._calls = {}
         self._lock = threading.Lock()
         self._wants_memory, self._memory, self._memory_lock = shared_memory, None, threading.Lock()
