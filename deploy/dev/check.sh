@@ -79,7 +79,7 @@ check_fuzz() {
     if ! "$target" -max_total_time="${FUZZ_SECONDS:-60}" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
       -artifact_prefix="$corpus-" "$corpus" "tests/fuzz/corpus/$name" >"$corpus.log" 2>&1; then
       tail -n 40 "$corpus.log"
-      echo "tests/fuzz/${name}.cc:1: fuzz: found the input that $corpus.log names at its end. Add it to tests/fuzz/corpus"
+      echo "tests/fuzz/fuzz_targets.cc:1: fuzz: $name found the input that $corpus.log names at its end. Add it to tests/fuzz/corpus"
       status=1
     else
       grep -E 'number_of_executed_units' "$corpus.log" || true

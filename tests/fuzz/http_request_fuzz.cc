@@ -1,9 +1,0 @@
-#include <cstddef>
-#include <cstdint>
-
-#include "tests/fuzz/entries.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  tensord::FuzzHttpRequest({reinterpret_cast<const char*>(data), size});
-  return 0;
-}
