@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -140,7 +141,8 @@ TEST_F(ProcessTest, WhatGrpcTracesIsNotInTheLog) {
 
 TEST_F(ProcessTest, SymbolsAreBoundAtTheStart) {
   std::ifstream file(Process::BinaryPath(), std::ios::binary);
-  const std::string binary{std::istreambuf_iterator<char>(file), {}};
+  std::string binary(std::filesystem::file_size(Process::BinaryPath()), '\0');
+  ASSERT_TRUE(file.read(binary.data(), static_cast<std::streamsize>(binary.size())));
   Elf64_Ehdr header;
   ASSERT_GE(binary.size(), sizeof(header));
   std::memcpy(&header, binary.data(), sizeof(header));
