@@ -56,25 +56,64 @@ function(tensord_list_cases name kind)
   file(APPEND ${CMAKE_BINARY_DIR}/tests.txt "${name} ${kind} ${files}\n")
 endfunction()
 
-# tensord_test(NAME [RECURSE] DEPS… LABELS…): one test executable of the *_test.cc files of the current folder, with
-# RECURSE of those below it too. A test with the
-# label `sanitize` is part of the target sanitize_tests, which is all that the presets asan and tsan build.
+# The label of the tests that the present build runs under a sanitizer: `sanitize` for memory, `threads` for races, which
+# a test of one thread has none of (docs/why/0073-a-build-shows-what-it-alone-can.md).
+set(TENSORD_SANITIZED_LABEL sanitize)
+if(TENSORD_SANITIZE MATCHES "thread")
+  set(TENSORD_SANITIZED_LABEL threads)
+endif()
+
+# tensord_sanitized(NAME LABELS…): makes NAME part of the target sanitize_tests, which is all that the presets asan and tsan
+# build, where a label asks for it.
+function(tensord_sanitized name)
+  if(TENSORD_SANITIZED_LABEL IN_LIST ARGN)
+    tensord_add_to_group(sanitize_tests ${name})
+  endif()
+endfunction()
+
+# tensord_test(NAME [RECURSE] [SOURCES…] DEPS… LABELS… [COST N] [SHARDS N] [ENVIRONMENT…]): one test executable of SOURCES,
+# by default the *_test.cc files of the current folder, with RECURSE of those below it too. A test of minutes says COST,
+# about how many seconds: it is started first. With SHARDS it is N tests, NAME_1 and so on, which may run at once.
 function(tensord_test name)
-  cmake_parse_arguments(ARG "RECURSE" "" "DEPS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "RECURSE" "COST;SHARDS" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   set(glob GLOB)
   if(ARG_RECURSE)
     set(glob GLOB_RECURSE)
   endif()
   file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
+  if(ARG_SOURCES)
+    list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
+  endif()
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main GTest::gmock)
-  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900)
-  tensord_list_cases(${name} gtest ${sources})
-  if("sanitize" IN_LIST ARG_LABELS)
-    tensord_add_to_group(sanitize_tests ${name})
+  # Assertions are much code that runs once: optimizing it takes as long as compiling it. Libraries are as shipped.
+  if(TENSORD_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  else()
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
+  tensord_sanitized(${name} ${ARG_LABELS})
+
+  set(tests ${name})
+  if(ARG_SHARDS)
+    set(tests "")
+    foreach(index RANGE 1 ${ARG_SHARDS})
+      add_test(NAME ${name}_${index} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+               COMMAND ${CMAKE_SOURCE_DIR}/tests/testlib/run_shard.sh ${index} ${ARG_SHARDS} $<TARGET_FILE:${name}>)
+      add_custom_target(${name}_${index} DEPENDS ${name})
+      list(APPEND tests ${name}_${index})
+    endforeach()
+  else()
+    add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  endif()
+  foreach(test ${tests})
+    set_tests_properties(${test} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900 ENVIRONMENT "${ARG_ENVIRONMENT}")
+    if(ARG_COST)
+      set_tests_properties(${test} PROPERTIES COST ${ARG_COST})
+    endif()
+    tensord_list_cases(${test} gtest ${sources})
+  endforeach()
 endfunction()
 
 # tensord_python_test(NAME LABELS… NEEDS… FILES…): a test of unittest files of the current folder, with the distribution's
@@ -92,22 +131,6 @@ function(tensord_python_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900 ENVIRONMENT "${environment}")
   add_custom_target(${name} DEPENDS ${ARG_NEEDS})
   tensord_list_cases(${name} unittest ${ARG_FILES})
-endfunction()
-
-# tensord_fuzz_test(NAME DEPS…): NAME.cc, which defines LLVMFuzzerTestOneInput. With TENSORD_FUZZ it is a libFuzzer binary of
-# the target fuzz_targets; otherwise a test that replays tests/fuzz/corpus/NAME.
-function(tensord_fuzz_test name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  if(TENSORD_FUZZ)
-    tensord_binary(${name} SOURCES ${name}.cc DEPS ${ARG_DEPS})
-    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-    tensord_add_to_group(fuzz_targets ${name})
-  else()
-    tensord_binary(${name} SOURCES ${name}.cc ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc DEPS ${ARG_DEPS})
-    add_test(NAME ${name} COMMAND ${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
-    set_tests_properties(${name} PROPERTIES LABELS "fuzz;sanitize" TIMEOUT 900)
-    tensord_add_to_group(sanitize_tests ${name})
-  endif()
 endfunction()
 
 # tensord_family_plugin(NAME SOURCES… PROTOS…): a shared object with a family that a server loads (docs/extend/adding-a-family.md).

@@ -2,7 +2,7 @@
 # ./dev test [--preset=PRESET] [PATTERN] [ctest arguments]
 #
 # Without arguments: every test in the release build, then the tests that carry the label `sanitize` under
-# AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer. All three builds are tested even where the
+# AddressSanitizer with UndefinedBehaviorSanitizer, and those with the label `threads` under ThreadSanitizer. All three builds are tested even where the
 # first has failures.
 #
 # With arguments: the tests that they select, in one build, which makes only what these need; then the five slowest cases.
@@ -21,6 +21,9 @@ without_address_randomization() {
     "$@"
   fi
 }
+
+# A test of one thread shows nothing to ThreadSanitizer.
+label_of() { [[ $1 == tsan ]] && echo threads || echo sanitize; }
 
 run_tests() {
   local preset=$1
@@ -55,7 +58,7 @@ test_everything() {
   run_tests release || failed+=(release)
   for preset in asan tsan; do
     build_preset "$preset" sanitize_tests
-    run_tests "$preset" -L sanitize || failed+=("$preset")
+    run_tests "$preset" -L "$(label_of "$preset")" || failed+=("$preset")
   done
   if [[ ${#failed[@]} -gt 0 ]]; then
     echo "== tests failed in: ${failed[*]}. One again: ./dev test --preset=${failed[0]} NAME" >&2
@@ -104,6 +107,6 @@ for argument in "$@"; do
   esac
 done
 if [[ $preset == asan || $preset == tsan ]]; then
-  arguments+=(-L sanitize)
+  arguments+=(-L "$(label_of "$preset")")
 fi
 test_selected
