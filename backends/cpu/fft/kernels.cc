@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/cpu/fft/line_step.h"
-#include "backends/cpu/kernel/nothing_to_do.h"
+#include "backends/cpu/kernel/kernel.h"
 #include "backends/cpu/machine/thread_pool.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "backends/cpu/layout/run_copy.h"
 #include "backends/cpu/layout/strided_copy.h"
 #include "engine/ops/dynamic_slicing.h"
 

@@ -2,11 +2,22 @@
 #define TENSORD_BACKENDS_CPU_JIT_CODE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
 namespace tensord::cpu {
+
+struct AlignedDelete {
+  void operator()(uint8_t* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
+};
+
+// Memory that code is written to before it goes to executable pages: aligned as it will be there, which the code's own
+// alignments count on.
+using JitBuffer = std::unique_ptr<uint8_t[], AlignedDelete>;
+inline JitBuffer MakeJitBuffer(size_t bytes) { return JitBuffer(new (std::align_val_t(64)) uint8_t[bytes]); }
 
 // Makes pages executable and no longer writable; false where the machine refuses.
 using ProtectCode = bool (*)(void* pages, size_t bytes);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/jit/buffer.h"
+#include "backends/cpu/jit/code.h"
 #include "backends/cpu/jit/registers.h"
 #include "backends/cpu/jit/turn_emitter.h"
 

@@ -22,7 +22,7 @@ bool IsFoldJitted(DType dtype, int64_t length, int widest_bytes, JitIsa isa) {
 #include <new>
 #include <utility>
 
-#include "backends/cpu/jit/buffer.h"
+#include "backends/cpu/jit/code.h"
 #include "backends/cpu/jit/fold_emitter.h"
 #include "backends/cpu/jit/registers.h"
 

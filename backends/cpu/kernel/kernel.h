@@ -51,6 +51,12 @@ class Kernel {
   virtual std::string Describe() const { return ""; }
 };
 
+// The kernel of an instruction whose results have no elements.
+class NothingToDo final : public Kernel {
+ public:
+  void Run(const KernelArgs&) const override {}
+};
+
 // Makes a kernel. UNSUPPORTED_ON_DEVICE, naming the missing feature, if the instruction cannot be run here.
 using MakeKernel = absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction& instruction);
 

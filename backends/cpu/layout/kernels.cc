@@ -1,11 +1,11 @@
 #include "backends/cpu/layout/kernels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/layout/run_copy.h"
 #include "backends/cpu/layout/strided_copy.h"
 #include "engine/base/refusal.h"
 #include "engine/ops/core_ops.h"
@@ -324,6 +324,16 @@ std::unique_ptr<Kernel> MakePadToMatch(const BoundInstruction& instruction) {
   return MakeCopyKernel(std::move(steps));
 }
 
+class ShapeOfKernel final : public Kernel {
+ public:
+  explicit ShapeOfKernel(int64_t size) : size_(size) {}
+
+  void Run(const KernelArgs& args) const override { std::memcpy(args.results[0], &size_, sizeof(size_)); }
+
+ private:
+  const int64_t size_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLayoutKernel(const BoundInstruction& instruction) {
@@ -340,6 +350,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeLayoutKernel(const BoundInstruction&
   if (Is(op, CoreOp::kPadToMatch)) return MakePadToMatch(instruction);
   if (Is(op, CoreOp::kDynamicTruncate)) return MakeDynamicTruncate(instruction);
   return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("no layout kernel on cpu for the op ", op.name));
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeShapeOfKernel(const BoundInstruction& instruction) {
+  const size_t axis = static_cast<size_t>(instruction.attrs->Int("dimension"));
+  return std::make_unique<ShapeOfKernel>(instruction.operands[0].shape[axis]);
 }
 
 }  // namespace tensord::cpu

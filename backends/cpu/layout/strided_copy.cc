@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "backends/cpu/machine/streamed_stores.h"
+#include "backends/cpu/machine/thread_pool.h"
 #include "engine/base/rounding.h"
 
 namespace tensord::cpu {
@@ -353,6 +354,14 @@ void StridedCopy::RunTask(int64_t task, const void* src, void* dst) const {
 
 void StridedCopy::Run(const void* src, void* dst) const {
   if (num_blocks_ > 0) RunBlocks(0, num_blocks_, static_cast<const char*>(src), static_cast<char*>(dst));
+}
+
+void RunCopy(const StridedCopy& copy, const void* from, void* into, ThreadPool* pool) {
+  if (copy.num_tasks() <= 1) {
+    copy.Run(from, into);
+  } else {
+    pool->ParallelFor(copy.num_tasks(), [&](int64_t task) { copy.RunTask(task, from, into); });
+  }
 }
 
 }  // namespace tensord::cpu

@@ -10,6 +10,8 @@
 
 namespace tensord::cpu {
 
+class ThreadPool;
+
 // One axis of a copy: its size and the step, in elements, on either side. A source stride of 0 repeats an element, a
 // negative one walks backwards. Destination strides are positive and give every element a place of its own.
 struct CopyAxis {
@@ -88,6 +90,9 @@ class StridedCopy {
   TileSide tile_rows_;
   TileSide tile_columns_;
 };
+
+// Runs a planned copy, spread over the pool if that is worthwhile.
+void RunCopy(const StridedCopy& copy, const void* from, void* into, ThreadPool* pool);
 
 }  // namespace tensord::cpu
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/kernel/nothing_to_do.h"
+#include "backends/cpu/kernel/kernel.h"
 #include "backends/cpu/layout/strided_copy.h"
 #include "backends/cpu/layout/strided_copy_loops.h"
 #include "backends/cpu/machine/streamed_stores.h"

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "backends/cpu/kernel/nothing_to_do.h"
+#include "backends/cpu/kernel/kernel.h"
 #include "backends/cpu/linalg/lapack/batch.h"
 #include "backends/cpu/linalg/lapack/dtypes.h"
 #include "engine/families/linalg/scaled_product.h"
