@@ -4,9 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "backends/cpu/fused/folded_products.h"
 #include "backends/cpu/fused/jit.h"
 #include "backends/cpu/fused/lowering.h"
-#include "backends/cpu/fused/pairs.h"
 #include "backends/cpu/fused/rows.h"
 #include "backends/cpu/fused/task.h"
 #include "backends/cpu/fused/tile_registers.h"

@@ -1,5 +1,5 @@
-#ifndef TENSORD_BACKENDS_CPU_FUSED_PAIRS_H_
-#define TENSORD_BACKENDS_CPU_FUSED_PAIRS_H_
+#ifndef TENSORD_BACKENDS_CPU_FUSED_FOLDED_PRODUCTS_H_
+#define TENSORD_BACKENDS_CPU_FUSED_FOLDED_PRODUCTS_H_
 
 #include "backends/cpu/fused/plan.h"
 
@@ -15,4 +15,4 @@ void JoinFoldedProducts(FusedPlan* plan);
 
 }  // namespace tensord::cpu
 
-#endif  // TENSORD_BACKENDS_CPU_FUSED_PAIRS_H_
+#endif  // TENSORD_BACKENDS_CPU_FUSED_FOLDED_PRODUCTS_H_

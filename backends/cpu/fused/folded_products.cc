@@ -1,4 +1,4 @@
-#include "backends/cpu/fused/pairs.h"
+#include "backends/cpu/fused/folded_products.h"
 
 #include <algorithm>
 #include <cstddef>
