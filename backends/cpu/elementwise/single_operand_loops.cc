@@ -15,7 +15,6 @@
 #include "hwy/highway.h"
 
 #include "backends/cpu/math/integer_quotients-inl.h"
-#include "backends/cpu/math/vector_math_exp-inl.h"
 #include "backends/cpu/math/vector_math_order-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -64,24 +63,6 @@ void SingleOrder(const void* a, const void* b, void* out, int64_t n) {
   const size_t rest_bytes = static_cast<size_t>(n - i) * sizeof(T);
   std::memcpy(rest, x + i, rest_bytes);
   hn::Store(order(hn::Load(d, rest)), d, rest);
-  std::memcpy(y + i, rest, rest_bytes);
-}
-
-// Computes Subtract and then Exp.
-template <class T>
-void ExpOfDifference(const void* a, const void* b, void* out, int64_t n) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto one = hn::Set(d, *static_cast<const T*>(b));
-  const T* x = static_cast<const T*>(a);
-  T* y = static_cast<T*>(out);
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(Exp(d, hn::Sub(hn::LoadU(d, x + i), one)), d, y + i);
-  if (i >= n) return;
-  HWY_ALIGN T rest[hn::MaxLanes(hn::ScalableTag<T>())] = {};
-  const size_t rest_bytes = static_cast<size_t>(n - i) * sizeof(T);
-  std::memcpy(rest, x + i, rest_bytes);
-  hn::Store(Exp(d, hn::Sub(hn::Load(d, rest), one)), d, rest);
   std::memcpy(y + i, rest, rest_bytes);
 }
 
@@ -134,14 +115,7 @@ constexpr std::array<ElementwiseRow, 7> Compares() {
           Row<scalar::GreaterEqual, kSingleA>()};
 }
 
-constexpr ElementwiseRow ExpRow() {
-  ElementwiseRow row{};
-  row[static_cast<size_t>(DType::kF32)] = &ExpOfDifference<float>;
-  row[static_cast<size_t>(DType::kF64)] = &ExpOfDifference<double>;
-  return row;
-}
-
-constexpr SingleOperandLoops kSingleLoops = {Ops<true>(), Ops<false>(), Compares<true>(), Compares<false>(), ExpRow()};
+constexpr SingleOperandLoops kSingleLoops = {Ops<true>(), Ops<false>(), Compares<true>(), Compares<false>()};
 
 const SingleOperandLoops* SingleLoops() { return &kSingleLoops; }
 

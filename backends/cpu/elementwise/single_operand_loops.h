@@ -15,7 +15,6 @@ struct SingleOperandLoops {
   std::array<ElementwiseRow, kNumCoreOps> single_b;
   std::array<ElementwiseRow, 7> compare_single_a;  // by CompareDirection
   std::array<ElementwiseRow, 7> compare_single_b;
-  ElementwiseRow exp_of_difference;  // of each of a and b[0]; F32 and F64
 };
 
 // Returns the loops of this machine's best instruction set. They live for ever.

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "backends/cpu/elementwise/single_operand_loops.h"
-
 namespace tensord::cpu {
 namespace {
 
@@ -27,29 +25,7 @@ FusedStep* OnlyReader(const FusedPlan& plan, const FusedStep& step, std::vector<
   return &*std::find_if(steps->begin(), steps->end(), uses);
 }
 
-void JoinExponentials(const FusedPlan& plan, std::vector<FusedStep>* steps) {
-  for (size_t i = 0; i < steps->size(); ++i) {
-    const FusedStep difference = (*steps)[i];
-    if (!IsFunction(difference, MicroKind::kBinary, CoreOp::kSubtract) || !difference.single_b) continue;
-    FusedStep* const reader = OnlyReader(plan, difference, steps);
-    if (reader == nullptr || !IsFunction(*reader, MicroKind::kUnary, CoreOp::kExp)) continue;
-    FusedStep& exponential = *reader;
-    const ElementwiseFunction function =
-        GetSingleOperandLoops().exp_of_difference[static_cast<size_t>(difference.computed)];
-    if (function == nullptr) continue;
-    exponential.function = function;
-    exponential.a = difference.a;
-    exponential.b = difference.b;
-    exponential.single_b = true;
-    steps->erase(steps->begin() + static_cast<std::ptrdiff_t>(i--));
-  }
-}
-
 }  // namespace
-
-void JoinPairs(FusedPlan* plan) {
-  for (FusedStage& stage : plan->stages) JoinExponentials(*plan, &stage.tile);
-}
 
 void JoinFoldedProducts(FusedPlan* plan) {
   if (!plan->space.has_single_rows()) return;

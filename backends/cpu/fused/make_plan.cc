@@ -314,7 +314,6 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   if (!FormRows(isa, jit.use, &plan)) {
     JoinFoldedProducts(&plan);
     FormRuns(isa, jit.use, &plan);
-    JoinPairs(&plan);
   }
   const int64_t registers = AllocateRegisters(&plan);
   if (asked == FusedPoints::kTiles) {
