@@ -131,6 +131,35 @@ def check_rooms(findings):
             findings.error(folder, 1, "no README.md. Say in ten lines what it promises, its main types, and where to start reading")
 
 
+# Rooms whose numbers somebody measured or chose; not those of functions and of formats of numbers.
+TUNED, UNTUNED = "backends/cpu/", "backends/cpu/math/"
+NUMBER = re.compile(r"^\s*(?:inline |static )*constexpr (?:u?int\w*|size_t|double|float) (k[A-Z]\w*) = ([^;]*);(.*)")
+# In a number besides operators: digits, casts, and the instruction set that a source is compiled for.
+NUMBER_WORD = re.compile(r"\bu?int\d*(?:_t)?\b|\bstatic_cast<\w+>|\bHWY_\w+|\b0x[\da-fp.+-]+|\d[\d'.]*(?:e\d+)?")
+MOST_OF_GROUP = 4
+
+
+def check_tuning_constants(findings):
+    """A number says what it trades: on its line, or above it and at most three more."""
+    for path in code_files((".h", ".cc")):
+        if not path.startswith(TUNED) or path.startswith(UNTUNED):
+            continue
+        spoken_for = 0  # constants that the last comment may still speak for
+        for number, line in enumerate(read_lines(path), 1):
+            found = NUMBER.match(line)
+            if line.strip().startswith("//"):
+                spoken_for = MOST_OF_GROUP
+            elif not found and not line.strip().startswith("template"):
+                spoken_for = 0
+            elif found:
+                name, value, rest = found.groups()
+                is_number = re.search(r"\d", value) and not re.search(r"[A-Za-z]", NUMBER_WORD.sub("", value))
+                if is_number and "//" not in rest and spoken_for == 0:
+                    findings.error(path, number, f"{name} is mute. Say what it trades and on what it was measured, in a comment "
+                                   f"on its line or above at most {MOST_OF_GROUP} that belong together")
+                spoken_for = max(0, spoken_for - 1)
+
+
 def check_open_ends(findings):
     suffixes = (".h", ".cc", ".cu", ".cuh", ".inc", ".def", ".py", ".sh", ".proto", ".cmake", ".txt", ".yml", ".yaml")
     for path in list_files():
@@ -151,6 +180,7 @@ def main():
     check_hidden_constants(findings)
     check_rooms(findings)
     check_open_ends(findings)
+    check_tuning_constants(findings)
     return findings.exit_status()
 
 

@@ -56,6 +56,26 @@ class FilesCheckTest(unittest.TestCase):
         self.assertEqual(len(found), 1, found)
         self.assertIn("hides kRows", found[0])
 
+    def test_tuning_constants_say_what_they_trade(self):
+        source = "backends/cpu/matmul/source.cc"
+        room = {"backends/cpu/matmul/README.md": "# matmul\n"}
+        number = "constexpr int64_t {} = int64_t{{64}} << 10;\n"
+        mute = number.format("kPartBytes")
+        found = self.check({**room, source: mute})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(f"{source}:1: files: kPartBytes is mute", found[0])
+        for said in (mute.replace("\n", "  // half or twice: 1 %\n"), "// A part stays in the cache.\n" + mute,
+                     "constexpr int64_t kLines = kPartBytes / 64;\n", "constexpr bool kReads = true;\n"):
+            self.assertEqual(self.check({**room, source: said}), [], said)
+        group = [number.format(f"kPart{index}Bytes") for index in range(5)]
+        self.assertEqual(self.check({**room, source: "// They stay in the cache.\n" + "".join(group[:4])}), [])
+        found = self.check({**room, source: "// They stay in the cache.\n" + "".join(group)})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("kPart4Bytes", found[0])
+        self.assertEqual(len(self.check({**room, source: "// They stay in the cache.\n\n" + mute})), 1)
+        for choice in ("  static constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;\n", "constexpr double kShare = 1.0 / 1000;\n"):
+            self.assertEqual(len(self.check({**room, source: choice})), 1, choice)
+
 
 if __name__ == "__main__":
     unittest.main()
