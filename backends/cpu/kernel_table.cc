@@ -13,7 +13,7 @@
 #include "backends/cpu/fft/kernels.h"
 #include "backends/cpu/fused/kernel.h"
 #include "backends/cpu/indexing/kernels.h"
-#include "backends/cpu/kernel/nothing_to_do.h"
+#include "backends/cpu/kernel/kernel.h"
 #include "backends/cpu/layout/kernels.h"
 #include "backends/cpu/linalg/kernels.h"
 #include "backends/cpu/reduce/kernels.h"
