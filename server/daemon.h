@@ -65,7 +65,7 @@ class Daemon {
     std::string state;
     std::function<absl::StatusOr<ServerConfig>()> read;
   };
-  // Lets a change of these files do what Reload does, each change once. Before it serves.
+  // Lets a change of these files have the effect of Reload, each change once. Before it serves.
   void WatchConfig(ConfigSource source) { config_source_ = std::move(source); }
 
   // Returns the configuration at the start.

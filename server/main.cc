@@ -115,7 +115,7 @@ void BoundEnd(Daemon* daemon) {
   daemon->SetEndWithin([&exit](std::chrono::milliseconds time) { exit.EndWithin(time); });
 }
 
-// `state`: what the files of --config were before they were read.
+// `state`: the state of the files of --config before they were read.
 int Serve(const ServerConfig& config, const std::vector<std::string>& arguments, const std::string& state) {
   TellWhyItTerminates();
   if (const absl::Status space = CheckAddressSpace(); !space.ok()) return Complain(space);

@@ -61,9 +61,9 @@ class Call {
   Draft Prepare(Clock::time_point due);
   // Sends it, over `stub` unless it has a connection of its own.
   void Send(grpc::GenericStub& stub);
-  // Does to call `number` what its fate says, unless it is answered already.
+  // Carries out the fate of call `number`, unless it is answered already.
   void MeetFate(uint64_t number);
-  // Cancels whatever is under way, because the run is over.
+  // Cancels the call under way, because the run is over.
   void CutOff();
   // Returns the outcome of the call that the queue handed out just now.
   Outcome Finish();
@@ -75,7 +75,7 @@ class Call {
   enum class State { kIdle, kDrawn, kUnderWay };
 
   size_t DrawWorkload();
-  // Does what was asked for before the call was sent, or is asked for now.
+  // Carries out an interference that was asked for before the call was sent, or is asked for now.
   void End();
 
   const LoadPlan* const plan_;

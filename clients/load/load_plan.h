@@ -37,8 +37,8 @@ struct LoadPlan {
   int threads = 1;
   // Closed loop: as many calls are under way at any time, each sent when the one before was answered.
   int concurrency = 1;
-  // Open loop, where set: calls a second, sent on time whatever becomes of them. Past `most_outstanding` they are sent
-  // late, and their latency still counts from when they were due.
+  // The rate of an open loop, if set: calls a second, sent on time whatever becomes of them. Past `most_outstanding`
+  // they are sent late, and their latency still counts from when they were due.
   std::optional<double> rate;
   ArrivalKind arrivals = ArrivalKind::kPoisson;
   int most_outstanding = 10'000;

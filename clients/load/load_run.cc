@@ -84,7 +84,7 @@ class LoadRun {
   Call* NewCall();
   Call* TakeIdle();
   void Begin(Call* call, Clock::time_point due);
-  // Sends a slice of what is due, and returns whether another one can be sent at once.
+  // Sends a slice of the due calls, and returns whether another one can be sent at once.
   bool SendWhatIsDue(Clock::time_point now);
   void KeepTime();
   void Fire(const TimerQueue::Entry& entry);

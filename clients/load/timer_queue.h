@@ -29,7 +29,7 @@ class TimerQueue {
   void Add(const Entry& entry);
   // Makes WaitUntil return now.
   void Wake();
-  // Waits until then, or an entry is due, or somebody calls Wake. Returns what is due, the earliest first.
+  // Waits until then, or an entry is due, or somebody calls Wake. Returns the due entries, the earliest first.
   std::vector<Entry> WaitUntil(Clock::time_point until);
 
  private:

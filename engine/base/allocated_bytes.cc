@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-// Sanitizers have operators of their own, by whose callers they tell libraries from the rest; they say what they do.
+// Sanitizers have operators of their own, and tell libraries from the rest by the callers.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TENSORD_SANITIZED_NEW
 extern "C" {

@@ -4,7 +4,7 @@
 namespace tensord {
 
 // Lets the process keep the memory that it frees: messages and programs of megabytes come and go all the time, and
-// getting their pages from the kernel anew costs several times what is done with them. Once, at the start of main.
+// getting their pages from the kernel anew costs several times the work on them. Once, at the start of main.
 void TuneAllocator();
 
 // Returns free memory to the system, wherever it lies. Allocations wait meanwhile, some milliseconds for each 100 MB.

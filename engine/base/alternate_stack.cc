@@ -9,7 +9,7 @@
 namespace tensord {
 namespace {
 
-// Beside what the system itself puts there, the registers of the thread.
+// Beside the system's own part, the registers of the thread.
 constexpr size_t kBytesOfHandlers = 32 << 10;
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string TextOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Returns a positive number that bounds something; nothing for "max", -1, or what is no number.
+// Returns a positive number that bounds something; nothing for "max", -1, or anything but a number.
 std::optional<int64_t> BoundIn(absl::string_view text) {
   int64_t value = 0;
   if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &value) || value <= 0 || value >= kUnbounded) {

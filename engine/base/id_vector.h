@@ -8,7 +8,7 @@
 
 namespace tensord {
 
-// A vector of what ids of one type name: `Id` is a struct with an int32_t `index`, like ValueId.
+// A vector indexed by ids of one type: `Id` is a struct with an int32_t `index`, like ValueId.
 template <typename Id, typename T>
 class IdVector {
  public:

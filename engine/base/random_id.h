@@ -7,7 +7,8 @@
 
 namespace tensord {
 
-// 128 random bits of the kernel, in hexadecimal: what nobody may guess. INTERNAL if the system gives none.
+// Returns 128 random bits of the kernel, in hexadecimal: an id that nobody can guess. INTERNAL if the system gives
+// none.
 absl::StatusOr<std::string> NewRandomId();
 
 }  // namespace tensord

@@ -41,8 +41,8 @@ struct RefusalDetail {
   absl::Duration retry_after;  // zero: not said
 };
 
-// A status with the refusal's canonical code. The message says what was wrong, ends with the values, and leaves out
-// the node: WithNode adds it where it is known.
+// Returns a status with the refusal's canonical code. The message names the fault, ends with the values, and leaves out
+// the node: a caller that knows the node adds it by WithNode.
 absl::Status Refuse(Refusal refusal, absl::string_view message);
 
 // The same for a limit: names the limit, its value and the request's.

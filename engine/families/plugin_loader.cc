@@ -91,7 +91,7 @@ absl::Status AuditTables(absl::Span<const DeviceKernels> tables) {
   return absl::OkStatus();
 }
 
-// Why the server must not run what is in the file; empty if it may. As the files of keys are looked at.
+// Returns the reason why the server must not run the file; empty if it may. Checked as files of keys are.
 std::string WhyNotTrusted(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return absl::StrCat("cannot be read: ", std::strerror(errno));
@@ -151,7 +151,7 @@ absl::StatusOr<const FamilyPlugin*> LoadFamilyPlugin(const std::string& path,
   };
   // A bare name would be looked for in the system's folders.
   if (!absl::StrContains(path, '/')) return wrong("name it by a path with a folder");
-  // Before: what is loaded runs at once.
+  // Before the load, which runs code at once.
   if (const std::string why = WhyNotTrusted(path); !why.empty()) return wrong(why);
   // Resolves all symbols now, so that one that the server lacks is an error here; never closed.
   void* const object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -17,7 +17,7 @@ struct FamilyPlugin;  // family_plugin.h
 // INVALID_ARGUMENT with one line on the fault otherwise.
 absl::Status AuditFamilyPlugin(const FamilyPlugin& plugin, absl::Span<const absl::Span<const OpDef>> known);
 
-// Opens the shared object, for the rest of the process, and audits what it holds. INVALID_ARGUMENT, naming the path.
+// Opens the shared object, for the rest of the process, and audits its plugin. INVALID_ARGUMENT, naming the path.
 absl::StatusOr<const FamilyPlugin*> LoadFamilyPlugin(const std::string& path,
                                                      absl::Span<const absl::Span<const OpDef>> known);
 

@@ -39,7 +39,7 @@ struct AttrDef {
   absl::Span<const absl::string_view> enumerators = {};  // kEnum: by wire number
   bool may_be_unset = false;                             // kEnum and kDType: 0 has a meaning of its own
   // Set by passes, never by clients: it has no field on the wire, and unset it shows nowhere, not even in the
-  // fingerprint. Unset it means what the wire's attributes alone mean.
+  // fingerprint. Unset it changes nothing in the meaning of the wire's attributes.
   bool engine_only = false;
 };
 

@@ -18,7 +18,7 @@ absl::Status CheckName(absl::string_view name, int64_t max_bytes, bool reference
 // "y", "y:2", "y:3". No client's node has a name like the further ones.
 std::string SizeDeciderName(absl::string_view node, size_t earlier);
 
-// Returns the client's node: what stands before the ':'.
+// Returns the client's node: the name before the ':'.
 absl::string_view WrittenName(absl::string_view name);
 
 // Returns the name itself where it is short UTF-8 without control characters, otherwise escaped and shortened. For

@@ -8,7 +8,7 @@
 namespace tensord {
 
 // Returns the graph with the binding's sizes in the place of its symbols, in the inputs' types and in attributes; sizes
-// that only a run decides stay. The types of results are unset. Refuses what evaluating a size refuses.
+// that only a run decides stay. The types of results are unset. Refuses as the evaluation of a size does.
 absl::StatusOr<Graph> WithSizes(const Graph& graph, const SizeBinding& sizes);
 
 }  // namespace tensord

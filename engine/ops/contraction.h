@@ -11,8 +11,8 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context);
 absl::Status ReferenceDotGeneral(const ReferenceCall& call);
 PermutedCall PermuteDotGeneral(const PermuteContext& context);
 
-// Returns the dtype of a product that is wanted as `wanted`; unset: as the operands. Refuses what is no wider one of
-// their kind.
+// Returns the dtype of a product that is wanted as `wanted`; unset: as the operands. Refuses a dtype that is no wider
+// one of their kind.
 absl::StatusOr<DType> DotResultDType(DType operand, DType wanted);
 
 // Axes of an operand of rank `rank` that are neither contracted nor batch, ascending.

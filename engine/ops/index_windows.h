@@ -62,8 +62,8 @@ struct WindowAxes {
   std::vector<int64_t> BatchDims(int64_t indices_rank) const;
 };
 
-// Refuses axes that do not describe windows of `operand` named by `indices`; what symbols decide becomes a guard. Says
-// nothing of the sizes of windows.
+// Refuses axes that do not describe windows of `operand` named by `indices`; requirements on symbols become guards.
+// Does not check the sizes of windows.
 absl::Status CheckWindowAxes(InferContext& context, const WindowAxes& axes, const WindowNames& names,
                              const TensorType& operand, const TensorType& indices);
 

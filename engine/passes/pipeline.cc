@@ -75,11 +75,11 @@ constexpr Pass kGraphPasses[] = {
     kFoldConstants,
     // Makes broadcasts, reshapes and constants.
     kSimplifyAlgebra,
-    // Needs to see layout ops before they are joined past it, and leaves conjugations next to what they read.
+    // Needs to see layout ops before they are joined past it, and leaves conjugations next to their operands.
     kSinkConj,
     // Leaves slices of slices and of broadcasts to be joined.
     kHoistSlices,
-    // Before transposes are folded: what undoes itself need not be folded.
+    // Before transposes are folded: pairs that undo each other need not be folded.
     kSimplifyLayout,
     // Before transposes are folded, which keeps the order in which axes are listed.
     kSortDotDimensions,

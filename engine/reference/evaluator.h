@@ -10,8 +10,8 @@
 
 namespace tensord {
 
-// Runs a graph by each op's reference rule, one node after the other, on the host: slow, obvious, and what every other
-// way of running a graph is tested against. `graph` must have passed InferTypes, which gave `guards`. Literals are
+// Runs a graph by each op's reference rule, one node after the other, on the host: slow and obvious; every other way of
+// running a graph is tested against it. `graph` must have passed InferTypes, which gave `guards`. Literals are
 // column-major. Refuses as a run does: argument mismatches, guards that do not hold.
 absl::StatusOr<std::vector<Literal>> EvaluateReference(const Graph& graph, absl::Span<const ShapeGuard> guards,
                                                        absl::Span<const Literal> arguments);

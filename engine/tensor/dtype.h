@@ -73,7 +73,7 @@ template <typename T>
 concept IntegerElement = std::same_as<T, int32_t> || std::same_as<T, int64_t>;
 template <typename T>
 concept HalfElement = std::same_as<T, Float16> || std::same_as<T, BFloat16>;
-// float and double: what real arithmetic is done in.
+// True for float and double: the types of real arithmetic.
 template <typename T>
 concept RealElement = std::same_as<T, float> || std::same_as<T, double>;
 template <typename T>

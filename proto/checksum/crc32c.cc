@@ -17,7 +17,7 @@ constexpr size_t kWord = 8;
 // A size that no cache keeps until the bytes are computed with.
 constexpr int64_t kLarge = int64_t{512} << 10;
 
-// Table k: what a byte contributes when k more bytes follow it in the word.
+// Table k: the contribution of a byte with k more bytes after it in the word.
 using Tables = std::array<std::array<uint32_t, 256>, kWord>;
 
 constexpr Tables MakeTables() {

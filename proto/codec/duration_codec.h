@@ -10,8 +10,8 @@ namespace tensord::codec {
 // Encodes a finite duration.
 google::protobuf::Duration EncodeDuration(absl::Duration duration);
 
-// Fails with MALFORMED_MESSAGE for what google.protobuf.Duration does not allow: more than 10,000 years, or seconds and
-// nanoseconds of different signs.
+// Fails with MALFORMED_MESSAGE for durations that google.protobuf.Duration does not allow: more than 10,000 years, or
+// seconds and nanoseconds of different signs.
 absl::StatusOr<absl::Duration> DecodeDuration(const google::protobuf::Duration& duration);
 
 }  // namespace tensord::codec

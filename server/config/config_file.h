@@ -10,7 +10,7 @@
 
 namespace tensord::server {
 
-// Configurations as people write them. Errors name the field and say what it may be.
+// Configurations as people write them. Errors name the field and its allowed values.
 
 // Merges a file's content into `config`: JSON where it begins with '{', else protobuf's text form. A field that does
 // not exist is an error.

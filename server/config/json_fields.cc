@@ -23,8 +23,8 @@ std::string Canonical(absl::string_view name) {
   return spelled;
 }
 
-// Walks over the tokens of a text once. A name is what stands before a colon; protobuf also takes it in single quotes,
-// and without any.
+// Walks over the tokens of a text once. A name stands before a colon; protobuf also takes it in single quotes, and
+// without any.
 class FieldScan {
  public:
   explicit FieldScan(absl::string_view text) : text_(text) {}

@@ -14,12 +14,12 @@ namespace tensord::server {
 
 // A part of a running server that takes new settings, or the new content of files named in settings.
 struct ReloadablePart {
-  // Puts in force what was prepared. Cannot fail.
+  // Puts the prepared settings in force. Cannot fail.
   using Commit = std::function<void()>;
 
   // The settings that it takes if server_config.proto lets them reload: "log.level", or "log" for all below.
   std::vector<std::string> settings;
-  // Reads and checks what it needs of the configuration, and changes nothing.
+  // Reads and checks its part of the configuration, and changes nothing.
   std::function<absl::StatusOr<Commit>(const ServerConfig& config)> prepare;
   // True if it is part of every reload, because its files may have changed. Other parts take part only if one of their
   // settings has changed, so that values an operator set by hand stay.

@@ -9,9 +9,10 @@
 
 namespace tensord::server {
 
-// Returns the comments of a .proto file, as lines without their slashes, by what they stand before: "Limits.rank" for a
-// field of the outermost message's message Limits, "limits" for a field of its own, "Limits" for the message itself.
-// Knows as much of the language as server_config.proto uses: one outermost message, and comments of their own lines.
+// Returns the comments of a .proto file, as lines without their slashes, by the declarations after them: "Limits.rank"
+// for a field of the outermost message's message Limits, "limits" for a field of its own, "Limits" for the message
+// itself. Knows as much of the language as server_config.proto uses: one outermost message, and comments of their own
+// lines.
 std::map<std::string, std::vector<std::string>> CommentsOf(absl::string_view proto);
 
 // Returns all settings with their defaults, in text form, each after its comment in server_config.proto and with its

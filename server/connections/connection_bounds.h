@@ -39,7 +39,7 @@ class ConnectionBounds {
   const FrameLimits& limits() const { return limits_; }
   std::chrono::milliseconds most_unread() const { return most_unread_; }
 
-  // Null: nobody is told any more, and whoever is being told returns first.
+  // Sets the function to tell. Null: it is not called any more, and a call in progress returns first.
   void SetTell(Tell tell);
   void Exceeded(ConnectionExcess excess, const std::string& peer);
   // Since the start.

@@ -13,7 +13,7 @@ ConnectionPlaces::Socket ConnectionPlaces::SocketAt(int descriptor) {
 }
 
 void ConnectionPlaces::ShutDownAt(int descriptor, const Socket& socket) {
-  // One of our own: whoever has the connection may close it at any moment, and the number is another's then.
+  // A descriptor of our own: the connection's owner may close it at any moment, and the number is another's then.
   const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return;
   if (SocketAt(own) == socket) shutdown(own, SHUT_RDWR);

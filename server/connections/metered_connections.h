@@ -33,7 +33,8 @@ class MeteredConnections {
   MeteredConnections(const MeteredConnections&) = delete;
   MeteredConnections& operator=(const MeteredConnections&) = delete;
 
-  // A connection that nobody reads yet; whatever had the number before is closed. `peer` is told of one that is ended.
+  // Adds a connection that nobody reads yet; an earlier one with the same number is closed. `peer` is reported if it is
+  // ended.
   void Add(int descriptor, bool is_encrypted, std::string peer, std::shared_ptr<ConnectionBounds> bounds);
 
   // Reads bytes received from the descriptor, for the connection that it belongs to. False: the connection is over.

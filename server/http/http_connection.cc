@@ -69,7 +69,7 @@ bool HttpConnection::Write() {
     if (count < 0) return IsToTryAgain();
     written_ += static_cast<size_t>(count);
   }
-  // Closed with bytes of the client unread, TCP would take back what the client has not read of the answer.
+  // Closed with bytes of the client unread, TCP would take back the unread part of the answer.
   if (shutdown(descriptor_, SHUT_WR) != 0) return false;
   state_ = State::kEnding;
   deadline_ = std::min(deadline_, Clock::now() + kTimeToHangUp);

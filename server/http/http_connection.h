@@ -34,7 +34,7 @@ class HttpConnection {
   Clock::time_point deadline() const { return deadline_; }
   // Returns the events for poll.
   short events() const;
-  // Does what the socket allows at once; whether the connection goes on.
+  // Moves as many bytes as the socket allows at once; true if the connection goes on.
   bool Advance(const Answer& answer);
 
   // Tells whether the answer is sent, and the client is to hang up.
@@ -42,7 +42,7 @@ class HttpConnection {
   // Tells whether its request is kept for a later answer, with or without a body.
   bool waits() const { return state_ == State::kWaiting; }
   bool with_body() const { return with_body_; }
-  // The answer to what was kept; as Advance.
+  // Gives the answer to the kept request; as Advance.
   bool Give(std::string answer);
 
  private:

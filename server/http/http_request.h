@@ -25,8 +25,8 @@ enum class HttpHead {
   kUnknownVersion,  // HTTP, of another major version
 };
 
-// Reads the head of a request (RFC 9112) from all that has come so far; what stands behind the head is not looked at.
-// Any bytes are allowed. More bytes change no verdict but kIncomplete. `request` is set where the head is complete.
+// Reads the head of a request (RFC 9112) from all bytes that have come so far; the bytes behind the head are not looked
+// at. Any bytes are allowed. More bytes change no verdict but kIncomplete. `request` is set if the head is complete.
 HttpHead ReadHttpRequest(absl::string_view received, HttpRequest* request);
 
 }  // namespace tensord::server

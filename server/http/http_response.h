@@ -18,7 +18,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;  // further ones; none is from a client
 };
 
-// Returns the answer to what is refused: its code and why, as a line of text.
+// Returns the answer to a refused request: its code and the reason, as a line of text.
 HttpResponse HttpRefusal(int code, absl::string_view why);
 
 // Returns the bytes of it. An answer to HEAD has the length of its body and not the body.

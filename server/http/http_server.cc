@@ -21,7 +21,7 @@ namespace {
 
 using Clock = HttpConnection::Clock;
 
-// Before what the system had no room for is tried again.
+// The pause before a socket is tried again that the system had no room for.
 constexpr std::chrono::milliseconds kPause{100};
 
 std::string Encoded(const HttpResponse& response, bool with_body = true) {

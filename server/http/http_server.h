@@ -27,8 +27,8 @@ class HttpServer {
   struct Options {
     std::chrono::milliseconds time_per_connection{10'000};  // in all, from its beginning to its end
     size_t max_connections = 64;                            // beyond these the oldest is closed
-    // The path of what takes a while to make. It is made for all who wait for it together, not again for a while, and
-    // after all else has been answered. Empty: there is none.
+    // The path of a page that takes a while to make. It is made for all who wait for it together, not again for a
+    // while, and after all else has been answered. Empty: there is none.
     std::string page;
     std::chrono::milliseconds page_interval{100};
   };

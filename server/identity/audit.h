@@ -32,7 +32,7 @@ class Audit {
   // Calls a function at that time, on any thread.
   using SetAlarm = std::function<void(absl::Time, std::function<void()>)>;
 
-  // Without alarms what was left out is told by the next line, or the last one.
+  // Without alarms the next line, or the last one, tells the number of lines left out.
   explicit Audit(Log* log, SetAlarm set_alarm = nullptr, std::function<absl::Time()> clock = &SteadyNow)
       : log_(log), set_alarm_(std::move(set_alarm)), clock_(std::move(clock)) {}
   ~Audit() { TellLeftOut(); }

@@ -30,7 +30,7 @@ class IdentityTable {
  public:
   static constexpr size_t kMaxEntries = 10'000;
 
-  // INVALID_ARGUMENT names the line, and never repeats what stands there: it may be a token.
+  // Parses a table. INVALID_ARGUMENT names the line, and never repeats its text: it may be a token.
   static absl::StatusOr<IdentityTable> Parse(absl::string_view text);
   // Reads a file, which must be private. INVALID_ARGUMENT names it.
   static absl::StatusOr<IdentityTable> Load(const std::string& path);

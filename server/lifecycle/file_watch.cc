@@ -66,7 +66,7 @@ void FileWatch::Loop() {
   absl::Duration pause = interval_;
   while (Wait(pause)) {
     pause = interval_;
-    // Before the files are read: what is written while they are makes another look.
+    // Before the files are read: a write meanwhile makes another look.
     std::string now = StateOf(paths_());
     if (taken && now == state_) continue;
     state_ = std::move(now);

@@ -8,7 +8,7 @@
 namespace tensord::server {
 
 LastExit& LastExit::OfProcess() {
-  // Never destroyed: it is there for what may go wrong until the very end.
+  // Never destroyed: it is needed until the very end.
   static LastExit* const instance = [] {
     auto* const exit = new LastExit;
     std::thread([exit] { exit->Loop(); }).detach();

@@ -65,7 +65,7 @@ StopSignals::~StopSignals() {
   signal_pipe = -1;
   ending_ = true;
   if (thread_.joinable()) {
-    // Into a pipe that is full nothing gets, and need not: what is there wakes the thread too.
+    // A write into a full pipe fails, and need not succeed: the bytes in it wake the thread too.
     while (write(write_end_, &kEnd, 1) < 0 && errno == EINTR) {
     }
     thread_.join();

@@ -66,7 +66,7 @@ class HandleClaim {
   // Read.
   bool IsWritable(size_t use) const;
 
-  // The run begins: what was donated does not come back.
+  // Notes that the run begins: donated tensors do not come back.
   void Start() { started_ = true; }
   // Ends the request with its results. The caller goes on with those who waited for the results, under no lock. `kept`
   // is in the order of HandleRequest::keeps. SESSION_UNKNOWN if the session has ended meanwhile; then the request

@@ -80,7 +80,7 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
 
   // Fails with LIMIT_EXCEEDED, naming sessions.tenant_bytes or sessions.device_bytes.
   absl::StatusOr<MemoryCharge> Charge(absl::string_view tenant, absl::string_view device, int64_t bytes);
-  // The same beyond limits too: for what is there already. The next Charge is refused the sooner.
+  // Charges likewise beyond limits too, for existing memory. The next Charge is refused the sooner.
   MemoryCharge ChargeAnyway(absl::string_view tenant, absl::string_view device, int64_t bytes);
   // Sets the limits of later charges; existing ones stay.
   void SetLimits(const Limits& limits);

@@ -22,8 +22,8 @@ struct ResidentType {
   int64_t num_bytes() const { return type.num_bytes(); }
 };
 
-// A tensor as whoever reads it sees it. The bytes stay as they are, alive and unchanged, while a copy of the pointer
-// exists, also when the handle is deleted or donated or the session ends.
+// A tensor as its readers see it. The bytes stay as they are, alive and unchanged, while a copy of the pointer exists,
+// also when the handle is deleted or donated or the session ends.
 struct ResidentTensor {
   ResidentType type;
   std::shared_ptr<const void> bytes;

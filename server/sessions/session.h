@@ -126,7 +126,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::string named_by_ ABSL_GUARDED_BY(mutex_);
   Table table_ ABSL_GUARDED_BY(mutex_);
-  // Donated to requests that are not over, and not deleted since: what may come back.
+  // Tensors donated to requests that are not over, and not deleted since: they may come back.
   absl::flat_hash_map<std::string, std::vector<TensorSlotPtr>> given_ ABSL_GUARDED_BY(mutex_);
 };
 

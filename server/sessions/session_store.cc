@@ -274,7 +274,7 @@ void SessionStore::Loop() {
       if (overdue.empty() && next_ == Time::max()) {
         changed_.Wait(&mutex_);
       } else if (overdue.empty()) {
-        // In the system's time, whatever the clock says: ClockMoved is there for others.
+        // In the system's time, whatever the clock says: other clocks use ClockMoved.
         changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + (next_ - clock_()));
       }
     }

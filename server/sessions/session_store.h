@@ -138,7 +138,7 @@ class SessionStore {
   SessionPtr OpenLocked(std::string id, absl::string_view tenant, absl::Duration lease)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SessionPtr RemoveLocked(Table::iterator session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out what is over; says when the next is.
+  // Takes out the overdue sessions; tells when the next one is.
   std::vector<SessionPtr> TakeOverdueLocked(Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Loop();
 

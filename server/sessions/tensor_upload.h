@@ -12,9 +12,9 @@ namespace tensord::server {
 
 class Session;
 
-// The only writer of a tensor that is being uploaded. Made by Session::StartUpload. Move-only; confined to its call.
-// When it goes before Commit, what has arrived stays under the handle, for the next StartUpload to go on with, until
-// the handle is deleted or the session ends.
+// The only writer of a tensor that is being uploaded. Made by Session::StartUpload. Move-only; confined to its call. If
+// it goes before Commit, the received bytes stay under the handle, for the next StartUpload to go on with, until the
+// handle is deleted or the session ends.
 //
 //   memcpy(upload.bytes() + upload.arrived(), data, n), upload.Advance(n), session->Renew(), …, upload.Commit()
 class TensorUpload {

@@ -20,7 +20,7 @@
 
 namespace tensord::server {
 
-// A part of a region, and what keeps it.
+// A part of a region, and the owner that keeps it.
 struct SharedPart {
   SharedRegionPtr region;
   char* bytes = nullptr;

@@ -39,7 +39,7 @@ absl::Duration Jittered(absl::Duration pause) {
 
 std::shared_ptr<grpc::Channel> ChannelTo(const OtlpExporter::Options& options) {
   grpc::ChannelArguments arguments;
-  // A proxy elsewhere does not know what is on this machine.
+  // A proxy elsewhere does not know this machine's addresses.
   if (options.is_local) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(options.target, options.credentials, arguments);
 }

@@ -12,7 +12,8 @@
 
 namespace tensord::server {
 
-// "name: value" a line, # for comments. INVALID_ARGUMENT, with the line, for what no call may have as metadata.
+// Parses "name: value" a line, # for comments. INVALID_ARGUMENT, with the line, for headers that no call may have as
+// metadata.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseHeaders(absl::string_view text);
 
 // Loads the settings `tracing`, with the files that they name. INVALID_ARGUMENT if one of them cannot be used, or if

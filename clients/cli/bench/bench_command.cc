@@ -24,7 +24,7 @@ struct Mix {
   std::vector<load::PreparedWorkload> workloads;
 };
 
-// Runs, and what is to be said of them.
+// The runs, and their reports.
 class Bench {
  public:
   // `file` gets the report as JSON too; it may be null.
@@ -42,7 +42,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Prints what is not printed yet, with why the other runs did not start, and returns the exit status.
+  // Prints the runs not printed yet, with the reason why the others did not start, and returns the exit status.
   int Report(const absl::Status& ran) {
     auto* missed = (*json_.mutable_fields())["missed"].mutable_list_value();
     for (const std::string& line : missed_) {

@@ -13,7 +13,7 @@
 
 namespace tensord::cli {
 
-// One run of `bench` and what came of it.
+// One run of `bench` and its outcome.
 struct BenchRun {
   // The peak before an overload, and its multiple that was offered.
   struct Overload {

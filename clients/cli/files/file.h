@@ -12,7 +12,7 @@
 
 namespace tensord::cli {
 
-// A file that is read from its begin on; "-" is standard input. Statuses name it and what the system says. Movable.
+// A file that is read from its begin on; "-" is standard input. Statuses name it and the system's error. Movable.
 class InputFile {
  public:
   static absl::StatusOr<InputFile> Open(const std::string& path);
@@ -38,11 +38,11 @@ class InputFile {
 // Protobuf's bound of messages.
 inline constexpr size_t kMostFileBytes = size_t{1} << 31;
 
-// A whole file; "-" is standard input. The status names the file and what the system says. RESOURCE_EXHAUSTED if it
+// Reads a whole file; "-" is standard input. The status names the file and the system's error. RESOURCE_EXHAUSTED if it
 // has more than kMostFileBytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 // Replaces a file whole: nobody sees half of it, and a failure leaves an old one as it was. "-" is standard output;
-// what is no regular file (a pipe, a device) is written in place.
+// anything but a regular file (a pipe, a device) is written in place.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
 }  // namespace tensord::cli

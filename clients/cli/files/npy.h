@@ -12,8 +12,8 @@
 namespace tensord::cli {
 
 // Returns a file's contents as a tensor: format versions 1 to 3, either order, little-endian |b1, <i4, <i8, <f2, <f4,
-// <f8, <c8 and <c16. "<V2" is read as BF16, for which NumPy has no name; so is what `ml_dtypes` writes.
-// INVALID_ARGUMENT says what is wrong with any other bytes. The payload is not copied.
+// <f8, <c8 and <c16. "<V2" is read as BF16, for which NumPy has no name; so are files of `ml_dtypes`. INVALID_ARGUMENT
+// names the fault of any other bytes. The payload is not copied.
 absl::StatusOr<client::HostTensor> ParseNpy(std::string contents);
 
 // Returns the tensor as a file of version 1 (2 where the header is long), in the tensor's own order. BF16 becomes

@@ -17,7 +17,7 @@ namespace tensord::cli {
 // `deadline` is the command's own.
 std::vector<FlagSpec> AdminFlags(absl::Duration deadline = kLookDeadline);
 
-// Connects as the flags say and does the command's work. The exit status: of the work, or of what went wrong before.
+// Connects by the flags and does the command's work. Returns the exit status of the work, or of an earlier failure.
 int WithAdmin(absl::string_view command, const Arguments& arguments, Console& console,
               const std::function<int(client::AdminClient&)>& work, absl::Duration deadline = kLookDeadline);
 

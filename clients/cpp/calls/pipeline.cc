@@ -18,7 +18,7 @@
 namespace tensord::client {
 namespace {
 
-// The same, and what came before.
+// Returns the same status, after its context.
 absl::Status WithContext(const absl::Status& status, const std::string& context) {
   absl::Status result(status.code(), absl::StrCat(context, ": ", status.message()));
   status.ForEachPayload(

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kRouteBytes = 16;
 
-// SHA-256 of what is written to it.
+// A stream that computes the SHA-256 of the bytes written to it.
 class Digest final : public google::protobuf::io::CopyingOutputStream {
  public:
   Digest() { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }

@@ -16,7 +16,7 @@ absl::Time SteadyNow();
 // Converts a deadline that a caller gave as a time of day: SteadyNow will then be as far away as the system's clock is
 // from `time` now. The infinite ones stay.
 absl::Time SteadyTimeOf(absl::Time time);
-// The other way, for what takes a time of day and looks at it at once.
+// Converts back, for a function that takes a time of day and looks at it at once.
 absl::Time TimeOfDay(absl::Time steady);
 
 // The same moment, to wait for; one that is infinite, or too far away for the type, is its last.

@@ -28,7 +28,7 @@ gpr_timespec HurriedEnd(gpr_timespec latest_end);
 // `otherwise`.
 grpc::Status EndedLate(const grpc::ClientContext& context, grpc::StatusCode otherwise);
 
-// Keeps for the rest of the process what a transport may still write to.
+// Keeps memory that a transport may still write to for the rest of the process.
 void KeepForever(std::shared_ptr<void> kept);
 
 }  // namespace tensord::client

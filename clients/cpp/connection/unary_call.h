@@ -34,8 +34,8 @@ inline bool IsAnswered(const google::protobuf::Message& message) {
 }
 inline bool IsAnswered(const grpc::ByteBuffer& message) { return message.Valid(); }
 
-// Waits for what `prepare(context, queue)` makes. A good status without an answer is UNAVAILABLE, one with an answer
-// that cannot be read is INTERNAL.
+// Waits for the call that `prepare(context, queue)` makes. A good status without an answer is UNAVAILABLE, one with an
+// answer that cannot be read is INTERNAL.
 template <typename Response, typename Prepare>
 grpc::Status AwaitAnswer(std::unique_ptr<grpc::ClientContext> context, const Prepare& prepare, Response* response) {
   struct Transport {

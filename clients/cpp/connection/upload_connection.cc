@@ -14,7 +14,7 @@
 namespace tensord::client {
 namespace {
 
-// That much is under way while the server reads. The kernel gives what it allows.
+// The bytes under way while the server reads. The kernel may give less.
 constexpr int kSocketBytes = 1 << 20;
 // From here on a connection, if it has to be made, costs less than it saves.
 constexpr size_t kLargeBytes = size_t{8} << 20;

@@ -11,7 +11,7 @@ Expression::~Expression() {
     std::shared_ptr<const Expression> last = std::move(pending.back());
     pending.pop_back();
     if (last.use_count() != 1) continue;
-    // Nobody else can see it any more; the fence orders this after what other threads did to it before they let go.
+    // Nobody else can see it any more; the fence orders this after the last accesses of other threads.
     std::atomic_thread_fence(std::memory_order_acquire);
     auto& orphans = const_cast<Expression&>(*last).operands;
     for (auto& orphan : orphans) pending.push_back(std::move(orphan));

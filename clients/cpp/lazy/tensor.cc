@@ -41,7 +41,7 @@ HostTensor Rounded(double value, DType dtype) {
   }
 }
 
-// Returns what `Rounded` made of a number.
+// Returns the value of a number that `Rounded` made.
 double ValueOf(const HostTensor& scalar) {
   switch (scalar.dtype()) {
     case DType::kF16:

@@ -85,7 +85,7 @@ class Upload {
     return IsBroken(status) || reason == "CHECKSUM_MISMATCH";
   }
 
-  // But for what is refused at the header.
+  // Tells whether a failed upload leaves a part: not if it was refused at the header.
   static bool LeavesSome(const absl::Status& status) {
     const std::string reason = ReasonOf(status);
     return reason != "SESSION_UNKNOWN" && reason != "HANDLE_DUPLICATE" && reason != "OUT_OF_MEMORY";

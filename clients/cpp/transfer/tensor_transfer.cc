@@ -16,7 +16,7 @@
 namespace tensord::client {
 namespace {
 
-// About what a socket holds.
+// About the capacity of a socket.
 constexpr size_t kTurnBytes = size_t{256} << 10;
 
 // In turns with the stream.

@@ -1,4 +1,4 @@
-// A softmax layer: computes on the server, in one call, what is written here as ordinary expressions.
+// A softmax layer: computes ordinary expressions on the server, in one call.
 //
 //   quickstart_cpp [TARGET]
 #include <cstdio>

@@ -61,11 +61,11 @@ struct SegmentTime {
   std::chrono::steady_clock::time_point end;
 };
 
-// Asked while a run goes on; what it refuses ends the run.
+// A check that is asked while a run goes on; its refusal ends the run.
 using RunCheck = std::function<absl::Status()>;
 
-// The scope of one run on one device: a backend sets up here once what all instructions need. Confined to the thread
-// that opened it. Work may still be going on when Run returns; Finish waits for it.
+// The scope of one run on one device: a backend sets up here once the state that all instructions need. Confined to the
+// thread that opened it. Work may still be going on when Run returns; Finish waits for it.
 class BackendSession {
  public:
   virtual ~BackendSession() = default;
@@ -94,7 +94,7 @@ struct DeviceDescription {
   int64_t memory_bytes = 0;
   // A session computes on the thread that calls it, and never waits for anything else.
   bool computes_on_caller = false;
-  // Its buffers are memory of the host: a session reads and writes what anybody else has there as well.
+  // True if its buffers are memory of the host: a session reads and writes the very bytes that others have there.
   bool computes_in_host_memory = false;
 };
 

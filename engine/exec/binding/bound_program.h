@@ -24,7 +24,7 @@
 namespace tensord {
 
 // Returns the sizes that arguments give the program's symbols; the arguments have the shapes of the slots (reversed for
-// a row-major program). Refuses what SizeBinding refuses.
+// a row-major program). Refuses as SizeBinding does.
 absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<const ConcreteType> arguments);
 
 // A program for one set of argument shapes on one backend: sizes evaluated, guards checked, memory planned, kernels
@@ -79,12 +79,12 @@ class BoundProgram {
   };
   const std::vector<Session>& sessions() const { return sessions_; }
 
-  // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes; results are a buffer an
-  // output, and share memory with each other, with arguments and with the program's constants where they are parts of
-  // them. Ends early with what `check` refuses. `times` is empty, or has an entry a segment that is written. `plan` is
-  // one of PlanFor, or null for plan(); the buffers of arguments that are donated must be writable, nobody else may
+  // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes. Results are a buffer an
+  // output; they share memory with each other, with arguments and with the program's constants if they are parts of
+  // them. Ends early with the refusal of `check`. `times` is empty, or has an entry for each segment, which is written.
+  // `plan` is one of PlanFor, or null for plan(); the buffers of donated arguments must be writable, nobody else may
   // read them any more, and no two may be the same memory. `destinations` has a buffer, writable, of the output's size
-  // and aligned to kBufferAlignment, for each output for which the plan was to have one.
+  // and aligned to kBufferAlignment, for each output that has one in the plan.
   absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments, const RunCheck& check = nullptr,
                                              absl::Span<SegmentTime> times = {}, const BufferPlan* plan = nullptr,
                                              absl::Span<const BufferPtr> destinations = {}) const;

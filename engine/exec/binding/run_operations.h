@@ -10,8 +10,8 @@
 
 namespace tensord {
 
-// Operations on numbers that one run of the instruction takes, about: of a fused one as many as it has, in each point
-// of its space; of others what their OpDef says.
+// Returns about how many operations on numbers one run of the instruction takes: for a fused one as many as it has, in
+// each point of its space; for others the number of their OpDef.
 double OperationsOf(const BoundInstruction& instruction);
 
 // The operations of one run, or of a part of it. The instructions outlive it.

@@ -249,7 +249,7 @@ double NeededBytes(absl::Span<const FreeRegion> regions, int32_t num_instruction
   return most;
 }
 
-// Returns the arena, and what regions have grown by.
+// Returns the arena, and the growth of regions.
 double CostOf(const BlockPlacement& placement, absl::Span<const FreeRegion> regions) {
   double cost = static_cast<double>(placement.arena_bytes);
   for (size_t r = 0; r < regions.size(); ++r) {

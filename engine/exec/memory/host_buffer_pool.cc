@@ -179,7 +179,7 @@ void HostBufferPool::Trim() {
   }
   for (const Trimmed& block : trimmed) {
     const int64_t bytes = BytesOf(block.size_class);
-    // The allocator may keep what is freed: TuneAllocator.
+    // The allocator may keep freed memory: TuneAllocator.
     if (bytes >= kSmallestInHeap) HugePageHeap::ReturnPages(block.address, bytes);
     if (!heap_.Owns(block.address)) {
       std::free(block.address);

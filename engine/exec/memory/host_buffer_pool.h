@@ -60,7 +60,7 @@ class HostBufferPool {
   int64_t MostFreeLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::min(keep_bytes_, limit_bytes_ - UsedLocked());
   }
-  // Gives back what is more than may be kept.
+  // Gives back the memory beyond the kept bound.
   void Trim() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int64_t limit_bytes_;

@@ -13,11 +13,11 @@
 
 namespace tensord {
 
-// The memory of one run as a plan has it: one arena, the buffers of the results, and an address a slot. Confined to the
-// run's thread; what it allocated goes with it, but for the results.
+// The memory of one run by its plan: one arena, the buffers of the results, and an address a slot. Confined to the
+// run's thread; its memory goes with it, but for the results.
 class RunMemory {
  public:
-  // Refused if the backend has no memory. The plan and what the spans hold must outlive it.
+  // Allocates the memory. Refused if the backend has none. The plan and the contents of the spans must outlive it.
   static absl::StatusOr<RunMemory> Allocate(const BufferPlan& plan, Backend* backend,
                                             absl::Span<const BufferPtr> arguments,
                                             absl::Span<const BufferPtr> constants,

@@ -70,12 +70,12 @@ struct ExecProgram {
   int32_t num_slots() const { return static_cast<int32_t>(slot_types.size()); }
   // No size depends on a symbol.
   bool is_static() const;
-  // About what it occupies in memory.
+  // Returns about how many bytes it occupies in memory.
   int64_t size_bytes() const;
 };
 
-// Returns the program of a typed graph, of what its outputs need. `guards` come from its inference; nodes that are
-// constants become slots. Last uses are not marked.
+// Returns the program of a typed graph, of the nodes that its outputs need. `guards` come from its inference; nodes
+// that are constants become slots. Last uses are not marked.
 ExecProgram LowerToProgram(const Graph& graph);
 
 // Instructions, slots and types as text, for Explain.

@@ -11,7 +11,7 @@
 
 namespace tensord {
 
-// A set of the labels of one network, a bit a label: num_words() words, owned by whoever made them.
+// A set of the labels of one network, a bit a label: num_words() words, owned by their maker.
 using LabelSet = absl::Span<const uint64_t>;
 
 // Calls visit(label) for every label of a set, ascending.

@@ -30,7 +30,7 @@ class ContractionTree {
   double cost(int node) const { return costs_[static_cast<size_t>(node)]; }
   double TotalCost() const;
 
-  // Gives an inner node other children. The labels of `node` itself stay: what is below it stays as a whole.
+  // Gives an inner node other children. The labels of `node` itself stay: the set of tensors below it stays the same.
   void SetChildren(int node, int left, int right);
   // Gives an inner node the labels that its children have and `needed_labels` asks for: any of these sets.
   void SetLabels(int node, LabelSet labels);

@@ -57,7 +57,7 @@ class SideReader {
     return true;
   }
 
-  // Labels up to what is none. `after_group`: there must be none.
+  // Reads labels up to another character. `after_group`: there must be none.
   absl::StatusOr<std::vector<int64_t>> Term() {
     std::vector<int64_t> labels;
     while (SkipSpaces(), !rest_.empty()) {

@@ -16,7 +16,7 @@ constexpr size_t kMaxPairsOfLabel = 48;
 constexpr size_t kMaxPairs = 200'000, kLeastPairsOfTensor = 8;
 // Steps of the noise on a score, and of a candidate in the heap.
 constexpr int64_t kStepsOfNoise = 48, kStepsOfCandidate = 100;
-// A search that is so far past its work pairs nothing any more: what is left is joined by its size.
+// A search that is so far past its work pairs nothing any more: the rest is joined by size.
 constexpr int64_t kMostOverdraft = 100'000'000;
 
 struct Candidate {

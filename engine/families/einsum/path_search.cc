@@ -23,7 +23,7 @@ namespace {
 
 // Up to here kAuto takes the best path of all.
 constexpr int kFewOperands = 10;
-// Without a bound of the client: half a gigabyte of F64, or what the operands and the result are themselves.
+// The bound without one of the client: half a gigabyte of F64, or the sizes of the operands and the result themselves.
 constexpr double kUsualBound = 1 << 28;
 // Budgets of the searches, in steps; each is repeated as often as its budget allows in a network of few operands a
 // label.
@@ -99,7 +99,7 @@ double GreedySteps(const ContractionNetwork& network) {
   return network.num_operands() * (20 + static_cast<double>(network.num_words()));
 }
 
-// Each of these gives back what it did.
+// Each of these returns its work.
 int64_t OfferGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
   constexpr double kAlphas[] = {1.0, 0.0, 0.5, 2.0, 10.0};
   const int trials = std::max(3, Times(kGreedyBudget, GreedySteps(network), 5));

@@ -37,7 +37,7 @@ class StepOrder {
 
   int TensorOf(size_t step) const { return num_operands_ + static_cast<int>(step); }
 
-  // A step after what waits for it; no recursion, which a chain of steps could make deep.
+  // Makes a step after its waiting operands; no recursion, which a chain of steps could make deep.
   void Make(size_t step) {
     std::vector<Task> tasks = {{step, false}, {step, true}};
     while (!tasks.empty()) {

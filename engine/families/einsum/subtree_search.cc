@@ -34,7 +34,7 @@ void Grow(const ContractionTree& tree, int root, size_t leaves, Subtree* subtree
   }
 }
 
-// Gives the steps of the subtree the shape of the path; its root stays what it is.
+// Gives the steps of the subtree the shape of the path; its root stays the same.
 void Rebuild(const Subtree& subtree, const ContractionPath& path, ContractionTree* tree) {
   std::vector<int> nodes = subtree.tensors;
   const std::vector<uint64_t> whole(tree->labels(subtree.steps[0]).begin(), tree->labels(subtree.steps[0]).end());

@@ -47,7 +47,7 @@ void WriteMatrix(const HostMatrix& matrix, int64_t batch, Literal* literal);
 void WriteVector(absl::Span<const Complex128> vector, int64_t batch, Literal* literal);
 void WriteVector(absl::Span<const double> vector, int64_t batch, Literal* literal);
 
-// All of one matrix's part of a result: what a matrix with a NaN or an infinity gives.
+// Writes NaN into one matrix's part of a result: the result of a matrix with a NaN or an infinity.
 void WriteNaN(int64_t batch, int64_t batch_size, Literal* literal);
 
 }  // namespace tensord

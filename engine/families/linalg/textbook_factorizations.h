@@ -10,7 +10,7 @@
 namespace tensord {
 
 // Direct factorizations as textbooks have them (Golub and Van Loan, Matrix Computations, 4th edition), slow and
-// obvious: what the reference computes with. Finite matrices only, but for the Cholesky factor.
+// obvious: the algorithms of the reference. Finite matrices only, but for the Cholesky factor.
 
 // The lower triangle's Cholesky factor; `pivot` is the place where it is not positive.
 struct CholeskyFactor {

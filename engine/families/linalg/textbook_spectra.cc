@@ -130,7 +130,7 @@ HostMatrix Completed(const HostMatrix& columns, const std::vector<bool>& is_zero
     for (int64_t i = 0; i < m; ++i) u(i, j) = columns(i, j);
     done.push_back(j);
   }
-  // The last columns of the square Q of what is there span the rest.
+  // The last columns of the square Q of the given columns span the rest.
   const HostMatrix q = FactorQr(TakeColumns(u, done)).q;
   for (size_t k = 0; k < missing.size(); ++k) {
     for (int64_t i = 0; i < m; ++i) u(i, missing[k]) = q(i, static_cast<int64_t>(done.size() + k));

@@ -54,7 +54,7 @@ T BothNan() {
   return T(std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN());
 }
 
-// Returns the product as written, without the recovery of infinities of C's Annex G: what StableHLO's backends compute.
+// Returns the product as written, without the recovery of infinities of C's Annex G, like StableHLO's backends.
 template <Complex T>
 T Product(T a, T b) {
   return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());

@@ -19,7 +19,7 @@ T NumberOf(double value) {
   return scalar::ConvertElement<T>(value);
 }
 
-// A binary node with what is known of its operands.
+// A binary node with the known facts of its operands.
 struct Binary {
   const Node& node;
   GraphRewriter& graph;

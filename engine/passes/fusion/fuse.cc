@@ -66,7 +66,7 @@ class BodyBuilder {
 
   ValueId SourceOf(ValueId value) const { return groups_.source[static_cast<size_t>(value.index)]; }
 
-  // A graph's inputs come before its nodes, so what is read has to be known first.
+  // Finds the operands first: a graph's inputs come before its nodes.
   void FindOperands(const FusionGroup& group) {
     const int32_t own = groups_.group_of[static_cast<size_t>(group.nodes[0])];
     const auto read = [&](ValueId operand) {
@@ -87,7 +87,7 @@ class BodyBuilder {
     for (ValueId operand : operands_) inside_[static_cast<size_t>(operand.index)] = {};
   }
 
-  // The value, and what leads to it from its source.
+  // Adds the value, and the nodes on the way to it from its source.
   void AddWay(ValueId value, Graph* body) {
     std::vector<const Node*> way;
     while (InBody(value).index < 0) {
@@ -226,7 +226,7 @@ class GroupFuser {
     return std::any_of(nodes.begin(), nodes.end(), is_wanted);
   }
 
-  // A unit is a group or a node that is in none: its values, and what it reads from outside.
+  // Emits a unit, a group or a node that is in none: its values, and its operands from outside.
   absl::Status Emit(int32_t first) {
     // Depth first, with a stack of our own: a graph may be deeper than the thread's stack.
     std::vector<int32_t> stack = {first};

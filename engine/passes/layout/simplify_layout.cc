@@ -141,7 +141,7 @@ bool KeepsAxis(const Node& slice, size_t axis, const Dim& size) {
   return range.start == 0 && size.size.is(range.limit) && (range.stride == 1 || size.size.is(0) || size.size.is(1));
 }
 
-// Cuts what is repeated before it is repeated.
+// Cuts the operand before it is repeated.
 Result SliceOfBroadcast(const Node& node, const Node& broadcast, GraphRewriter& graph) {
   const ValueId operand = broadcast.operands[0];
   const TensorType& from = graph.type(operand);

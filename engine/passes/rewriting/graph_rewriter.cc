@@ -8,7 +8,7 @@
 namespace tensord {
 namespace {
 
-// How often a rule may rewrite what it made itself, for one node: more than any chain of rules is long.
+// The most times that a rule may rewrite its own result, for one node: more than any chain of rules is long.
 constexpr int kMaxDepth = 32;
 
 bool IsPlain(const Node& node) { return node.num_results == 1 && node.body == nullptr; }

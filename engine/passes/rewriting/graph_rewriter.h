@@ -46,8 +46,8 @@ class GraphRewriter {
   // included.
   int32_t uses(ValueId value) const { return uses_[static_cast<size_t>(value.index)]; }
 
-  // Appends a node of one result, or gives the value that the rule puts in its place: a rule need not think of what
-  // becomes of its own results.
+  // Appends a node of one result, or gives the value that the rule puts in its place: a rule need not care about the
+  // rewriting of its own results.
   ValueId Add(Node node, TensorType type);
   ValueId Add(CoreOp op, absl::string_view name, Attributes attrs, absl::Span<const ValueId> operands, TensorType type);
   // Adds a reshape in the default order.

@@ -10,7 +10,7 @@ namespace tensord {
 struct PassOptions {
   // Arguments and results cross the wire row-major, so that reversed axes are the natural order of storage.
   bool row_major = false;
-  // The device runs what passes make of several nodes: fused nodes and affine_dot.
+  // True if the device runs nodes that passes make of several: fused nodes and affine_dot.
   bool fuses = false;
 };
 

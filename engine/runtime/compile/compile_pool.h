@@ -36,7 +36,7 @@ class CompilePool {
   absl::StatusOr<Ticket> Submit(const std::string& tenant, TurnPool::Work work);
   // Tells whether the work was still waiting: then it is not done, and gone when this returns.
   bool Drop(const Ticket& ticket) { return pool_.Drop(ticket.tenant, ticket.id); }
-  // Submits to this pool, in turns of the tenant. The pool must outlive what it gives.
+  // Returns a function that submits to this pool, in turns of the tenant. The pool must outlive it.
   QueuedWork::Submit SubmitFor(const std::string& tenant);
   Stats stats() const { return pool_.stats(); }
 

@@ -122,7 +122,7 @@ absl::StatusOr<PassSelection> SelectPasses(const CompileSettings& settings) {
   return PassSelection{.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
 }
 
-// `whole` is what the watch is told of all of it.
+// `whole` is the phase that the watch gets for all of it.
 absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, const CompileSettings& settings,
                                              const Fingerprint& fingerprint, Backend* backend,
                                              const BindingOptions& bindings, const CompileWatch& watch) {

@@ -46,7 +46,7 @@ class TinyBytes {
   int64_t bytes_ = 0;
 };
 
-// A bound: the square of m·k·n is at most the product of the sizes of what it reads and writes.
+// Returns a bound: the square of m·k·n is at most the product of the sizes of the operands and the result.
 double MultiplicationsOf(const ExecInstruction& instruction, const ExecProgram& program, const SizeBinding& sizes) {
   if (IsAffineDot(*instruction.op)) {
     double product = 1;

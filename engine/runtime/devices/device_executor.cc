@@ -138,7 +138,8 @@ absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Ti
                        absl::ToInt64Milliseconds(wait), absl::StrCat("milliseconds before the run's turn on ", device_),
                        Retry(wait - bounds_.max_wait));
   }
-  // An eighth of the wait for what measurements vary: a run that starts too late to end in time costs another its turn.
+  // An eighth of the wait covers the spread of measurements: a run that starts too late to end in time costs another
+  // its turn.
   const absl::Duration begins = wait + wait / 8;
   const absl::Duration needed = begins + ExpectedTime(request);
   if (now + needed <= request.deadline) return absl::OkStatus();
@@ -153,7 +154,7 @@ absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Ti
 // While more comes than can be done nearly all answers are this one, and the time they take is taken from the runs: it
 // is made anew only where the last one is not about right any more.
 absl::Status DeviceExecutor::RefusePlaceLocked(bool of_tenant, int64_t most, int64_t actual) {
-  // Half of what waits will be gone by then.
+  // Half of the waiting work will be gone by then.
   const absl::Duration retry_after = Retry(queue_.work() / (2 * options_.workers));
   const bool is_right = full_.of_tenant == of_tenant && full_.most == most && full_.actual == actual &&
                         absl::AbsDuration(retry_after - full_.retry_after) <= full_.retry_after / 8;

@@ -18,8 +18,8 @@
 
 namespace tensord {
 
-// Dense host bytes of a tensor and what keeps them alive. `type` is the slot's: for a row-major program the reversed
-// shape, whose column-major bytes are the client's row-major ones.
+// Dense host bytes of a tensor and the owner that keeps them alive. `type` is the slot's: for a row-major program the
+// reversed shape, whose column-major bytes are the client's row-major ones.
 struct HostTensor {
   ConcreteType type;
   std::shared_ptr<const void> bytes;

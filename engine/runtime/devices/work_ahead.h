@@ -19,7 +19,8 @@ class WorkAhead {
   bool AddPiece(absl::Duration piece);
 
   bool IsNone() const { return work_ <= absl::ZeroDuration(); }
-  // The least time until a worker is free for the run. `rests`: of what each worker does now, the shortest first.
+  // Returns the least time until a worker is free for the run. `rests`: the remaining times of the workers' runs, the
+  // shortest first.
   absl::Duration LeastWait(absl::Span<const absl::Duration> rests) const;
 
  private:

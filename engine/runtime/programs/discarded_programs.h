@@ -30,7 +30,7 @@ class DiscardedPrograms {
                              std::chrono::milliseconds return_every = kReturnEvery);
   ~DiscardedPrograms();
 
-  // `bytes` is what the program held.
+  // Adds a program; `bytes` is its size.
   void Add(CompiledProgramPtr program, int64_t bytes);
 
  private:

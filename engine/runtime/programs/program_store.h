@@ -116,7 +116,7 @@ class ProgramStore {
   void RemoveLeftovers();
   // Counts the removal of an entry that this server may not have known.
   void CountRemovedLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Counts what is there and removes the oldest while it is too much.
+  // Counts the entries and removes the oldest while there are too many bytes.
   void Trim();
   // Trims to a bound that was set anew.
   void TrimAnew();

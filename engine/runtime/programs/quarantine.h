@@ -43,7 +43,7 @@ class Quarantine {
     std::string version;  // of the server
     // Gets the news of quarantine: programs found in it, programs that leave it, and damage. May be none.
     std::function<void(absl::string_view event, const std::string& message)> warn;
-    // Told of what another server added, after the start. May be none.
+    // Gets programs that another server added, after the start. May be none.
     std::function<void(const Fingerprint&)> added;
   };
 

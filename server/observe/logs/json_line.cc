@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kUsualBytes = 512;  // of a line about a call
 
-// Bytes of the UTF-8 sequence at the front of `text`, which is not empty; 0 if there is none. Overlong forms,
-// surrogates and what is beyond U+10FFFF are none.
+// Returns the bytes of the UTF-8 sequence at the front of `text`, which is not empty; 0 if there is none. Overlong
+// forms, surrogates and code points beyond U+10FFFF are none.
 size_t Utf8Length(absl::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto continues = [&](size_t i) { return (byte(i) & 0xC0u) == 0x80u; };

@@ -61,7 +61,7 @@ class Metrics {
   void CallCancelled(RpcMethod method);
   // A call that ended; it must have been started.
   void CallEnded(const RequestRecord& record);
-  // A request of an ExecuteStream that ended: what is counted of a program's run, not of a call.
+  // Counts a request of an ExecuteStream that ended: the metrics of a program's run, not of a call.
   void StreamedExecuteEnded(const RequestRecord& record);
   // A phase of a compilation took that long.
   void Compiled(CompilePhase phase, absl::Duration time);

@@ -22,12 +22,12 @@ class MetricsEndpoint {
     std::string host;  // an IPv6 address is in brackets
     int port = 0;      // 0: a free one
   };
-  // Called by the thread; what they use must outlive the endpoint.
+  // Functions that the thread calls; the things they use must outlive the endpoint.
   struct Probes {
     std::function<void()> live = [] {};  // returns, but hangs where every call would
     std::function<bool()> is_ready = [] { return true; };
   };
-  // Fails with INVALID_ARGUMENT for what is not one host and one port, host:port.
+  // Parses an address. INVALID_ARGUMENT for anything but one host and one port, host:port.
   static absl::StatusOr<Address> ParseAddress(absl::string_view text);
 
   // Starts the endpoint. Refuses as ParseAddress does; UNAVAILABLE if the address is taken. A collectable may go before

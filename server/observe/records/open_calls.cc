@@ -31,7 +31,7 @@ absl::Status OpenCalls::Cancel(uint64_t id) {
     }
     ++call->being_cancelled_;
   }
-  // Under no lock: gRPC may run what other calls wait for on this thread.
+  // Under no lock: gRPC may run other calls' callbacks on this thread.
   call->facts_.cancel();
   MutexLock lock(&shard.mutex);
   --call->being_cancelled_;

@@ -50,7 +50,7 @@ bool IsValue(absl::string_view value) {
   return std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~' && c != ',' && c != '='; });
 }
 
-// Drops whole members until what is left is short enough.
+// Drops whole members until the rest is short enough.
 void Shorten(std::vector<absl::string_view>* members) {
   size_t length = members->empty() ? 0 : members->size() - 1;
   for (const absl::string_view member : *members) length += member.size();

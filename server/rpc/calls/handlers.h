@@ -6,8 +6,8 @@
 
 namespace tensord::server {
 
-// The methods of tensord.v1.Compute with one request and one response, each in a file of its own. See UnaryCall for
-// what a handler may do.
+// The methods of tensord.v1.Compute with one request and one response, each in a file of its own. UnaryCall has the
+// rules for handlers.
 void HandleCloseSession(UnaryCall* call);
 void HandleCompile(UnaryCall* call);
 void HandleDeleteTensors(UnaryCall* call);

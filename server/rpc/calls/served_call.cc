@@ -175,7 +175,7 @@ void ServedCall::Ended() {
   if (record_.method != RpcMethod::kExecuteStream) record_.stages.End(Stage::kSend);
   record_.total = record_.stages.Total();
   parts_.observers.metrics->CallEnded(record_);
-  // The audit has told of the others, as many lines as it takes; here whoever is refused would fill the log.
+  // The audit has told of the others, as many lines as it takes; here refused callers would fill the log.
   if (admitted_) {
     const bool is_operators = RoleFor(record_.method) == Role::kAdmin;
     if (is_operators || parts_.observers.log->LogsRequests()) record_.peer = context_->peer();

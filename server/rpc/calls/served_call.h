@@ -49,7 +49,7 @@ class ServedCall {
   // The bytes of a request that entered, to be counted out when the last copy of this goes. For LeaveRequest it has
   // none.
   std::shared_ptr<const AddedBytes> HoldBytes(int64_t request_bytes);
-  // The same of what Enter counted in.
+  // Holds the bytes that Enter counted in, likewise.
   std::shared_ptr<const AddedBytes> HoldEnteredBytes();
   void Cancelled();
   // Ends the call soon, by an operator's wish; the client is told. On any thread until it has ended.

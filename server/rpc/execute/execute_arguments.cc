@@ -26,7 +26,7 @@ HostTensor AsHost(const ConcreteType& type, Order program_order) {
   return host;
 }
 
-// `charges`: of what is copied.
+// `charges`: of the copies.
 absl::StatusOr<HostTensor> ResidentArgument(const HandleClaim& claim, size_t use, bool writable, Order order,
                                             const std::string& device, const ServiceParts& parts,
                                             std::vector<MemoryCharge>* charges) {

@@ -47,7 +47,7 @@ std::string EncodeSpace(const v1::SharedSpace& wanted, int64_t size_bytes) {
   return field;
 }
 
-// Slices in the making: what is written by hand gathers in `written` until a payload is put in as it is.
+// Slices in the making: bytes written by hand gather in `written` until a payload is put in as it is.
 class SliceList {
  public:
   SliceList() { written_.reserve(kUsualBytes); }

@@ -321,7 +321,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     });
   }
 
-  // `time`: of it all what this very call compiled.
+  // `time`: the part that this very call compiled.
   void EndCompilation(absl::Duration time) {
     if (time > absl::ZeroDuration()) return stages().EndWith(Stage::kLookup, Stage::kCompile, time);
     stages().End(Stage::kLookup);
@@ -435,7 +435,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   StageTimes& stages() { return request_->record().stages; }
 
-  // Tells waiting from running, also of what expired on the way.
+  // Tells waiting from running, also for runs that expired on the way.
   void EndRun() {
     if (!has_run()) return;
     if (started_->has_begun()) stages().EndAt(Stage::kQueue, started_->time());

@@ -25,7 +25,7 @@ absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::S
         std::all_of(type.shape.begin(), type.shape.end(), [](const Dim& dim) { return dim.extent == Extent::kExact; });
     if (!exact) continue;
     ASSIGN_OR_RETURN(const ConcreteType concrete, sizes.Resolve(type));
-    // No sum of what fits into memory is near this.
+    // No sum of sizes that fit into memory is near this.
     const int64_t counted = std::max(concrete.num_bytes(), least_bytes);
     bytes = std::min(bytes + std::min(counted, kBeyondAnyMemory), kBeyondAnyMemory);
   }

@@ -21,7 +21,7 @@ using Payload = ReceivedExecute::Payload;
 
 // Below this protobuf's own copy costs no more than a buffer.
 constexpr int64_t kGatherFrom = 4096;
-// Protobuf's own bound on lengths lies a little below 2 GiB; what is near it is left to protobuf.
+// Protobuf's own bound on lengths lies a little below 2 GiB; messages near it are left to protobuf.
 constexpr int64_t kMostWalked = std::numeric_limits<int32_t>::max() - 4096;
 
 using Request = v1::ExecuteRequest;

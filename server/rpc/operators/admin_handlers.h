@@ -5,7 +5,7 @@
 
 namespace tensord::server {
 
-// The methods of tensord.v1.Admin. See UnaryCall for what a handler may do.
+// The methods of tensord.v1.Admin. UnaryCall has the rules for handlers.
 void HandleListPrograms(UnaryCall* call);
 void HandleEvictPrograms(UnaryCall* call);
 void HandleReleasePrograms(UnaryCall* call);

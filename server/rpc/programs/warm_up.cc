@@ -64,7 +64,7 @@ class Awaited {
   std::optional<Result> result_ ABSL_GUARDED_BY(mutex_);
 };
 
-// For what has no other end.
+// Returns the bound of work without another end.
 constexpr std::chrono::hours kLongest(24);
 
 // Does the work on the pool, where it goes on after a return, and returns its result; nothing if the server is to stop,

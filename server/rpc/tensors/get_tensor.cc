@@ -46,7 +46,7 @@ grpc::ByteBuffer EncodeHeader(const ResidentTensor& tensor, const v1::SharedSpac
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// Reactions come in turns, and after what ends the wait for the tensor; only OnCancel may come beside them.
+// Reactions come in turns, and after the end of the wait for the tensor; only OnCancel may come beside them.
 class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   GetTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context)
@@ -124,7 +124,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       if (wait->End()) call_.parts().admission.turns->Submit(call_.caller().tenant, [this] { EndWait(); });
     });
     if (ready) return EndWait();
-    // Not the call's own any more: what was awaited may have come, and all be over.
+    // Not the call's own any more: the tensor may have come, and all be over.
     wait->Watch([this](const absl::Status& status) {
       call_.record().stages.End(Stage::kAwait);
       End(status);

@@ -19,7 +19,7 @@ void Tell(const ServedCall& call, const RequestRecord& record, absl::string_view
 Session& SessionOf(const SessionPtr& session) { return *session; }
 Session& SessionOf(const SessionUse& use) { return *use.session(); }
 
-// `found` is what the store says of the session.
+// `found` is the store's answer for the session.
 template <typename Found>
 Found OfSession(const ServedCall& call, const RequestRecord& record, absl::string_view id, Found found) {
   if (!found.ok()) Tell(call, record, "session", call.parts().tensors.sessions->OwnerOf(id));

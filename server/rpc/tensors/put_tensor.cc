@@ -32,7 +32,7 @@ namespace {
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);  // for room
 
 // OnReadDone may come while the one before still works, which ahead_ sorts out, and OnCancel at any time; everything
-// else is of whoever works.
+// else belongs to the working thread.
 class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
   PutTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
@@ -50,7 +50,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void OnReadDone(bool ok) override {
     if (stall_ != nullptr) stall_->Progress();
     absl::Status room = ok ? MakeRoom(static_cast<int64_t>(ahead_.next()->Length())) : absl::OkStatus();
-    // An upload is refused at its beginning alone; what follows waits.
+    // An upload is refused at its beginning alone; later messages wait.
     if (!room.ok() && !(has_begun_ && Owe(static_cast<int64_t>(ahead_.next()->Length())))) ahead_.next()->Clear();
     has_begun_ = true;
     if (ahead_.Push(ok, std::move(room))) StartRead(ahead_.next());
@@ -58,7 +58,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     Work(ahead_.Begin(&bytes), &bytes);
   }
 
-  // On what has come, until nothing is left.
+  // Works on the messages that have come, until nothing is left.
   void Work(ReadAhead::Step step, grpc::ByteBuffer* bytes) {
     for (; step.found == ReadAhead::Found::kMessage; step = ahead_.Continue(bytes)) {
       if (step.reads) StartRead(ahead_.next());

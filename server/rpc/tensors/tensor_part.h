@@ -24,15 +24,16 @@ class TensorPart {
   TensorPart(const TensorPart&) = delete;
   TensorPart& operator=(const TensorPart&) = delete;
 
-  // Takes the place of the part before; the bytes are freed with it. Takes what protobuf takes. MALFORMED_MESSAGE, also
-  // for a message without a part; UNSUPPORTED_REQUEST for a field that this build does not know.
+  // Takes the place of the part before; the bytes are freed with it. Takes the same messages as protobuf.
+  // MALFORMED_MESSAGE, also for a message without a part; UNSUPPORTED_REQUEST for a field that this build does not
+  // know.
   absl::Status Read(grpc::ByteBuffer* bytes);
 
   // Returns null for a chunk.
   const v1::PutTensorRequest::Header* header() const { return message_.has_header() ? &message_.header() : nullptr; }
   int64_t offset() const { return offset_; }
   int64_t size() const { return size_; }
-  // Copies the data, and says whether it is what its checksum says.
+  // Copies the data, and tells whether it has its checksum.
   bool CopyTo(char* to) const;
 
  private:

@@ -25,7 +25,7 @@ using Kind = FieldPlan::Kind;
 // No encoder writes more of either.
 constexpr int64_t kMostRepeats = 1024;
 constexpr int64_t kMostUnknown = 1024;
-// Protobuf's own bound is 100; what an Any holds is read by itself.
+// Protobuf's own bound is 100; the content of an Any is read by itself.
 constexpr int kMostDepth = 256;
 constexpr int64_t kUnknownBytes = 64;
 

@@ -14,7 +14,7 @@ namespace tensord::server {
 // Parses a message that came in, and frees its bytes. MALFORMED_MESSAGE; UNSUPPORTED_REQUEST for a field that this
 // build does not know, of the message itself.
 absl::Status ParseMessage(grpc::ByteBuffer* bytes, google::protobuf::Message* message);
-// The same from a stream, of what came as `num_bytes` bytes.
+// Parses the same from a stream, of a message that came as `num_bytes` bytes.
 absl::Status ParseMessage(google::protobuf::io::ZeroCopyInputStream* stream, int64_t num_bytes,
                           google::protobuf::Message* message);
 

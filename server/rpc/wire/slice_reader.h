@@ -30,7 +30,7 @@ class SliceReader {
   bool ReadLength(int64_t* length);
   // Little-endian.
   bool ReadFixed32(uint32_t* value);
-  // Any varint, of up to ten bytes; what is beyond 64 bits is left out.
+  // Reads any varint, of up to ten bytes; bits beyond 64 are left out.
   bool ReadAnyVarint(uint64_t* value);
   bool SkipVarint();
   // Reads a length as ReadLength does, however it is written.

@@ -14,8 +14,8 @@
 
 namespace tensord::client {
 
-// A connection to the listener of a server's operators. Thread-safe; calls block. A failed call is the server's
-// canonical code and message, with GetErrorDetail for what the server knows beyond them.
+// A connection to the listener of a server's operators. Thread-safe; calls block. A failed call has the server's
+// canonical code and message; GetErrorDetail gives the details.
 class AdminClient {
  public:
   // The target has no default. UNAVAILABLE if no server answers in time.

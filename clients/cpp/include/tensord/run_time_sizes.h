@@ -1,6 +1,6 @@
 // Sizes as values, and values as sizes. A size that is known only when the graph runs is kRunTimeSize in a tensor's
-// shape. Elementwise operations, reductions, transpositions, products and concatenation take such tensors; what needs
-// the number (Reshape, Slice, BroadcastTo) refuses them.
+// shape. Elementwise operations, reductions, transpositions, products and concatenation take such tensors; operations
+// that need the number (Reshape, Slice, BroadcastTo) refuse them.
 #ifndef TENSORD_RUN_TIME_SIZES_H_
 #define TENSORD_RUN_TIME_SIZES_H_
 

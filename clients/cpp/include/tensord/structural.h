@@ -19,7 +19,7 @@ Tensor Full(Shape shape, const Operand& value, DType dtype);
 Tensor Transpose(const Tensor& x);
 Tensor Transpose(const Tensor& x, const std::vector<int64_t>& permutation);
 
-// The same elements in the same sequence under another shape, of which one dimension may be -1: what is left.
+// Returns the same elements in the same sequence under another shape; one of its dimensions may be -1: the rest.
 Tensor Reshape(const Tensor& x, const Shape& shape, MemoryOrder order = MemoryOrder::kRowMajor);
 // Inserts axes of size 1, at these positions of the result.
 Tensor ExpandDims(const Tensor& x, const std::vector<int64_t>& axes);
