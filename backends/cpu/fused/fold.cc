@@ -102,7 +102,7 @@ void FusedFold::AddProducts(const void* x, const void* y, int64_t rows, char* st
 
 void FusedFold::Finish(int64_t width, const char* state, Cascade& cascade, void* results) const {
   if (is_one_run_) {
-    // Of a size that the compiler knows: a call takes as long as the fold of a short row.
+    // A size that the compiler knows: a call takes as long as the fold of a short row.
     if (accumulator_bytes_ == 4) {
       std::memcpy(results, state, 4);
     } else {

@@ -19,7 +19,7 @@ class FusedFold {
  public:
   // AND and OR take BOOL only.
   FusedFold(ReduceKind kind, DType dtype);
-  // Whether there are loops for it.
+  // Tells whether there are loops for it.
   bool is_supported() const { return loops_.accumulate != nullptr; }
 
   // Boxes are up to `width` wide, tiles have up to `tile_rows` rows, and `num_tiles` of them are added by one task.
@@ -28,15 +28,15 @@ class FusedFold {
   int64_t state_bytes() const { return levels_ * level_bytes_ + wide_bytes_; }  // aligned to 64
   int64_t partial_bytes() const { return level_bytes_; }
 
-  // Whether it is one run in one tile, whose result is the state: neither started nor in a cascade.
+  // Tells whether it is one run in one tile, whose result is the state: neither started nor in a cascade.
   bool is_one_run() const { return is_one_run_; }
   DType dtype() const { return dtype_; }
   ReduceOp op() const { return op_; }
   Cascade Start(int64_t width, char* state) const;
   // Adds `rows` rows of a tile.
   void Add(const void* x, int64_t width, int64_t rows, char* state, Cascade& cascade) const;
-  // Whether it can take products of two arrays, and the same of the products of `rows` elements each: what Add gives of
-  // them, without memory in between. Of rows of one element.
+  // Tells whether it can take products of two arrays. The function adds the products of `rows` elements each as Add
+  // would, without memory in between. For rows of one element.
   bool takes_products() const { return loops_.sum_products != nullptr && !is_half_ && parts_ == 1; }
   void AddProducts(const void* x, const void* y, int64_t rows, char* state, Cascade& cascade) const;
   // Writes what was added, for each element of a row; or, with Partial, what Join takes.

@@ -17,7 +17,7 @@ bool Reads(const FusedPlan& plan, const FusedStep& step, PlaceId place) {
   return std::find(places.begin(), places.end(), place) != places.end();
 }
 
-// The one step that reads what a step leaves in a register; null where it is not one, or others see it.
+// Returns the one step that reads a step's register; null if there is not exactly one, or others see the value.
 FusedStep* OnlyReader(const FusedPlan& plan, const FusedStep& step, std::vector<FusedStep>* steps) {
   if (plan.places[step.out].kind != FusedPlace::Kind::kRegister) return nullptr;
   const auto uses = [&](const FusedStep& other) { return Reads(plan, other, step.out); };

@@ -22,7 +22,7 @@ bool SaysOnlyWhere(const FusedStep& step) {
          step.kind == FusedStepKind::kSaved || step.kind == FusedStepKind::kOpen;
 }
 
-// Steps that only read what is there, and may as well do so later.
+// Returns true for steps that only read, and may as well do so later.
 bool CanWait(const FusedStep& step) { return step.kind == FusedStepKind::kClose || step.kind == FusedStepKind::kFold; }
 
 class RunFormer {

@@ -6,12 +6,12 @@
 
 namespace tensord::cpu {
 
-// Puts elementwise steps of the plan's tiles together to runs, for code in which what lies between them stays in
-// registers: maximal ones, across steps that only say where something lies. Steps that nothing reads any more go. To be
+// Puts elementwise steps of the plan's tiles together to runs, for code that keeps the values between them in
+// registers. Runs are maximal, across steps that only give a place. Removes steps that nothing reads any more. To be
 // done before registers are allocated.
 void FormRuns(JitIsa isa, JitOptions::Use use, FusedPlan* plan);
 
-// Makes the code of all runs, or of rows. False where there is no memory for it: the plan is of no use then.
+// Makes the code of all runs, or of rows. False if there is no memory for it: the plan is of no use then.
 bool CompileFused(JitIsa isa, ProtectCode protect, FusedPlan* plan);
 
 }  // namespace tensord::cpu

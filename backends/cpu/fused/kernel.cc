@@ -101,7 +101,7 @@ class FusedKernel final : public Kernel {
     }
   }
 
-  // Joins what the stage before has folded, and computes the kept values that follow from it.
+  // Joins the folds of the stage before, and computes the kept values that follow from them.
   void BeginStage(const KernelArgs& args, int64_t index, const char* partials) const {
     const FusedStage& stage = plan_.stages[static_cast<size_t>(index)];
     if (stage.finishes.empty() && stage.kept.empty() && stage.stores.empty()) return;

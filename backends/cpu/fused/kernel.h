@@ -6,7 +6,7 @@
 
 namespace tensord::cpu {
 
-// Of an instruction of the op "fused": its micro program in one pass over memory for each stage, by FusedPlan. A result
+// Makes the kernel of the op "fused": its micro program in one pass over memory for each stage, by FusedPlan. A result
 // may share memory with an operand under the conditions of InPlacePairs.
 absl::StatusOr<std::unique_ptr<Kernel>> MakeFusedKernel(const BoundInstruction& instruction, const JitOptions& jit);
 inline absl::StatusOr<std::unique_ptr<Kernel>> MakeFusedKernel(const BoundInstruction& instruction) {

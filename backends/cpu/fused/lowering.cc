@@ -51,7 +51,7 @@ MicroLevel FusedLowering::LevelOf(int32_t value) const {
   return space_.is_map() && level == MicroLevel::kKept ? MicroLevel::kFull : level;
 }
 
-// A leaf that is one element for each row, where rows are reduced one by one.
+// Returns true for a leaf that is one element for each row, if rows are reduced one by one.
 bool FusedLowering::IsTheSameAlongRows(int32_t value) const {
   const MicroInstruction& leaf = At(value);
   if (space_.is_map() || !space_.has_single_rows() || !results_[static_cast<size_t>(value)].empty()) return false;
@@ -174,8 +174,8 @@ void FusedLowering::AddResults() {
   }
 }
 
-// Memory that is used again for each group stays in the cache, that of results does not: they lend theirs where each
-// group has memory of its own anyway, or what is kept is too much for the cache.
+// Memory reused for each group stays in the cache, memory of results does not. Results lend theirs if each group has
+// memory of its own anyway, or if the kept values are too large for the cache.
 FusedStages FusedLowering::StagesWith(bool is_large) const {
   FusedStagesRequest request{.is_live = live_, .is_large = is_large};
   for (size_t v = 0; v < live_.size(); ++v) request.is_full.push_back(IsFull(static_cast<int32_t>(v)));

@@ -11,10 +11,10 @@
 
 namespace tensord::cpu {
 
-// Turns the instructions of a micro program into the steps of a plan, stage by stage: where what a stage leaves for
-// later ones lies (fused_stages.h says what that is), how operands that are single elements or rows meet tiles, and
-// when operands are read and results written. Instructions keep their order, so that results may lie where operands do
-// (InPlacePairs).
+// Turns the instructions of a micro program into the steps of a plan, stage by stage: the places of values kept for
+// later stages (fused_stages.h defines them), the way in which operands that are single elements or rows meet tiles,
+// and the moments at which operands are read and results written. Instructions keep their order, so that results may
+// lie in the places of operands (InPlacePairs).
 class FusedLowering {
  public:
   // `space` need not be cut; then the steps are for any cut. Borrows both.
@@ -51,7 +51,7 @@ class FusedLowering {
   void LowerLeaf(int32_t value, MicroLevel level, Steps* steps);
   FusedStep StepOf(int32_t value) const;
   absl::Status Compute(int32_t value, MicroLevel level, int32_t stage, PlaceId out, Steps* steps);
-  // The value as an array as long as values of `level` are, or its single element; no place where it has none.
+  // Returns the value as an array as long as values of `level` are, or its single element; no place where it has none.
   PlaceId ArrayOf(int32_t value, MicroLevel level, int32_t stage, Steps* steps);
   PlaceId SingleOf(int32_t value, MicroLevel level) const;
   PlaceId Repeated(int32_t value, MicroLevel level, int32_t stage);
@@ -64,7 +64,7 @@ class FusedLowering {
   const bool is_split_;
   FusedPlan* plan_ = nullptr;
 
-  // By value.
+  // True for needed values, by value.
   std::vector<bool> live_;
   std::vector<PlaceId> place_;     // kUniform and kKept: its own; kFull: in the stage that is being lowered
   std::vector<PlaceId> row_;       // kUniform: repeated over the box

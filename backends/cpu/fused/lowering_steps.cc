@@ -16,7 +16,7 @@ absl::Status Unsupported(const MicroInstruction& instruction, DType dtype) {
                                                             " on ", Name(dtype), " in a fused instruction"));
 }
 
-// The function for one element a, or b, with an array; null where there is none.
+// Returns the function for one element a, or b, with an array; null if there is none.
 ElementwiseFunction SingleFunction(const MicroInstruction& instruction, DType dtype, bool single_a) {
   const SingleOperandLoops& loops = GetSingleOperandLoops();
   const size_t column = static_cast<size_t>(dtype);
@@ -84,7 +84,7 @@ PlaceId FusedLowering::ArrayOf(int32_t value, MicroLevel level, int32_t stage, S
   return place_[v];
 }
 
-// A value of a lower level, repeated as often as values of `level` are long.
+// Returns a value of a lower level, repeated as often as values of `level` are long.
 PlaceId FusedLowering::Repeated(int32_t value, MicroLevel level, int32_t stage) {
   const size_t v = static_cast<size_t>(value);
   const bool is_uniform = LevelOf(value) == MicroLevel::kUniform;
@@ -109,7 +109,7 @@ PlaceId FusedLowering::Repeated(int32_t value, MicroLevel level, int32_t stage) 
   return repeated;
 }
 
-// The step of an instruction over arrays, without its places; kFunction without a function where there is none.
+// Returns the step of an instruction over arrays, without its places; kFunction without a function where there is none.
 FusedStep FusedLowering::StepOf(int32_t value) const {
   const MicroInstruction& instruction = At(value);
   const DType computed = At(instruction.operands[0]).dtype;

@@ -10,13 +10,13 @@
 
 namespace tensord::cpu {
 
-// Which points of a map are asked for.
+// The points of a map that are asked for.
 enum class FusedPoints : uint8_t {
   kTiles,     // whole tiles, as FusedSpace cuts them
   kAnywhere,  // any, by FusedTask::RunPoints
 };
 
-// UNSUPPORTED_ON_DEVICE where an instruction has no function here.
+// Fails with UNSUPPORTED_ON_DEVICE if an instruction has no function here.
 absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit,
                                         FusedPoints points = FusedPoints::kTiles);
 

@@ -23,10 +23,10 @@
 
 namespace tensord::cpu {
 
-// What a task may take of its thread's stack.
+// The most bytes of its thread's stack that a task may take.
 inline constexpr int64_t kStackBytes = int64_t{60} << 10;
 
-// Where a value lies while a task runs: one entry of the task's table of addresses.
+// The place of a value while a task runs: one entry of the task's table of addresses.
 struct FusedPlace {
   enum class Kind : uint8_t {
     kRegister,  // of a tile; reused by other values of the stage
@@ -50,8 +50,8 @@ struct FusedAccess {
   MicroAccess access;
   std::array<Walk, 2> walks;  // of whole boxes, and of the tail
   bool is_linear = false;     // in every group
-  // Of a box that lies across the memory order, whose scan is contiguous: where the rows of the tensor start, and those
-  // of a tile. Of whole boxes, and of the tail; empty for others.
+  // A box that lies across the memory order, with a contiguous scan: the starts of the tensor's rows, and of a tile's.
+  // For whole boxes, and for the tail; empty for others.
   struct Crossing {
     std::vector<int64_t> tensor_rows;
     std::vector<int64_t> tile_rows;
@@ -115,7 +115,7 @@ struct FusedRun {
 
 // Groups that are rows, in one piece of code for all stages.
 struct FusedRows {
-  // Where a place lies in the first row of several: in an operand or a result, or among the kept values.
+  // The place of a value in the first row of several: in an operand or a result, or among the kept values.
   struct Address {
     PlaceId place;
     AccessId access;
@@ -138,22 +138,21 @@ struct FusedRows {
   JitRowsFunction streaming_function = nullptr;  // as of a FusedRun
 };
 
-// An operand whose tiles are parts of its rows, read where they lie.
+// An operand whose tiles are parts of its rows, read in place.
 struct FusedStride {
   PlaceId place;
   AccessId access;
   std::vector<int64_t> steps;  // bytes from one tile to the next, by FusedSpace::TileCarry
 };
 
-// Where values at all points of a group that later stages read again lie, one after the other.
+// The place of values at all points of a group that later stages read again, one after the other.
 struct FusedSaved {
   int64_t element_bytes = 0;
   AccessId result;  // in that result's memory, until the result is written…
   PlaceId place;    // …or at a place of its own
 };
 
-// What a group goes through: first its kept values, then its tiles. The folds of a stage become kept values of the
-// next.
+// The stage of a group: first its kept values, then its tiles. The folds of a stage become kept values of the next.
 struct FusedStage {
   std::vector<FoldId> finishes;
   std::vector<FusedStep> kept;    // over the box
@@ -192,26 +191,26 @@ struct FusedPlan {
   int64_t touched_bytes = 0;              // of all operands and results
   int64_t kept_bytes = 0;                 // of a point, from stage to stage, in memory of their own
   std::vector<AccessId> moving_accesses;  // those that lie elsewhere in each group
-  // Where groups are small: the accesses of which the next group's are fetched while a group runs, instead of the next
-  // tile's, and lines a step.
+  // The accesses whose next group is fetched while a group runs, instead of the next tile, for small groups; and lines
+  // a step.
   std::vector<AccessId> group_fetches;
   int64_t group_fetched_lines = 0;
   int64_t value_bytes = 0;  // of a task's memory, its tables apart
   int64_t task_bytes = 0;
   bool needs_scratch = false;  // for the tasks' memory: it does not fit the stack
-  // Where groups are few, parts of each are folded by themselves and joined between stages.
+  // True if there are few groups: parts of each are folded by themselves and joined between stages.
   bool is_split = false;
   int64_t num_parts = 1;              // of the tiles of a group
   int64_t partial_bytes = 0;          // of the folds of a part
   int64_t group_bytes = 0;            // of what the parts of a group share
   std::vector<PlaceId> group_places;  // that lie there
-  // What tasks are made of: tiles of a map, else groups or their parts.
+  // The items of tasks: tiles of a map, else groups or their parts.
   int64_t num_items = 0;
   int64_t items_per_task = 1;
 
   int64_t num_tasks() const { return (num_items + items_per_task - 1) / items_per_task; }
-  // Of the kernel's scratch: what the groups that are split share, and then their parts' partials, before what tasks
-  // take.
+  // Parts of the kernel's scratch: the memory that split groups share, and then their parts' partials, before the
+  // memory of tasks.
   int64_t shared_bytes() const { return is_split ? space.num_groups() * group_bytes : 0; }
   int64_t partials_bytes() const { return is_split ? space.num_groups() * num_parts * partial_bytes : 0; }
 };

@@ -32,7 +32,7 @@ class RowFormer {
     for (const FusedStage& stage : plan->stages) nodes_.AddRepeats(stage.repeats);
   }
 
-  // False where there is no code for something; places may have been added then, which nothing reads.
+  // Returns false if there is no code for something; places may have been added then, which nothing reads.
   bool Form() {
     formed_.rows.length = plan_.space.scan_points();
     for (const FusedStage& stage : plan_.stages) {
@@ -183,7 +183,7 @@ class RowFormer {
     return true;
   }
 
-  // Of values that stay in registers; those of results that are too big for the cache are streamed.
+  // Drops stores of values that stay in registers; stores of results that are too big for the cache are streamed.
   void DropStores(const absl::flat_hash_map<PlaceId, AccessId>& opened) {
     for (JitNode& node : nodes_.program().nodes) {
       if (node.kind != JitNode::Kind::kStore) continue;

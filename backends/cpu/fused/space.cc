@@ -91,8 +91,8 @@ void FusedSpace::Cut(int64_t tile_elements, int64_t reads, int64_t point_bytes) 
   tile_rows_ = is_map_ ? MapTile(rows) : EvenPart(scan_points_, rows);
 }
 
-// Where accesses differ in more than one axis, a tile within a row of the first is a run of each of them and need not
-// be copied together.
+// If accesses differ in more than one axis, a tile within a row of the first is a run of each of them and need not be
+// copied together.
 int64_t FusedSpace::MapTile(int64_t limit) const {
   if (scan_.size() < 2) return limit;
   const int64_t row = scan_[0].size;

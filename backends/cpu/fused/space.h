@@ -13,11 +13,11 @@ namespace tensord::cpu {
 
 // The order in which a fused kernel goes through its space, from sizes alone.
 //
-// A *group* is a box of kept points together with all reduced points of each: what one reduction needs. The points of a
-// group are counted with the box's axes fastest, then the reduced ones (the *scan*); a *tile* is a range of them, made
-// of whole rows of the box. Where the fastest axis is reduced the box is one point and a tile a piece of a row. Without
-// reductions there is one group, of which the scan is the whole space. Rows that are short are taken many at a time, as
-// a box that lies across the memory order.
+// A *group* is a box of kept points together with all reduced points of each: the points of one reduction. They are
+// counted with the box's axes fastest, then the reduced ones (the *scan*); a *tile* is a range of them, made of whole
+// rows of the box. If the fastest axis is reduced, the box is one point and a tile a piece of a row. Without reductions
+// there is one group, with the whole space as its scan. Short rows are taken many at a time, as a box that lies across
+// the memory order.
 //
 // A value type; constant after Cut.
 class FusedSpace {
@@ -30,10 +30,10 @@ class FusedSpace {
 
   // Without reductions: no value has another level than kFull or kUniform.
   bool is_map() const { return is_map_; }
-  // Whether a group has one kept point, so that its kept values are single elements. Known before Cut.
+  // Tells whether a group has one kept point, so that its kept values are single elements. Known before Cut.
   bool has_single_rows() const { return front_.empty(); }
 
-  // Of the box; the last box along the axis that is cut may be smaller (`tail`).
+  // Returns the width of the box; the last box along the cut axis may be smaller (`tail`).
   int64_t width(bool tail) const { return tail ? tail_width_ : width_; }
   bool is_tail(int64_t group) const { return tail_width_ != width_ && group % cuts_ == cuts_ - 1; }
   int64_t scan_points() const { return scan_points_; }
@@ -41,21 +41,22 @@ class FusedSpace {
   int64_t num_tiles() const { return (scan_points_ + tile_rows_ - 1) / tile_rows_; }
   int64_t num_groups() const { return num_groups_; }
 
-  // Of an access with one stride an axis of the program: where the points of a group lie, or those of its box.
+  // Return the places of a group's points, or of its box's, in an access with one stride an axis of the program.
   Walk GroupWalk(absl::Span<const int64_t> strides, bool tail) const { return WalkOf(strides, tail, true); }
   Walk BoxWalk(absl::Span<const int64_t> strides, bool tail) const { return WalkOf(strides, tail, false); }
-  // The element from which on a group's points are counted, by those strides.
+  // Returns the element from which on a group's points are counted, by those strides.
   int64_t GroupOffset(absl::Span<const int64_t> strides, int64_t group) const {
     if (outer_.size() == 1) return group * outer_[0].step * strides[outer_[0].axis];
     return GroupOffsetByAxis(strides, group);
   }
-  // How far it is to the next group's, of as many groups as follow one another like that from this one on.
+  // Returns the distance to the next group's, for as many groups as follow one another in this way from this one on.
   int64_t GroupStride(absl::Span<const int64_t> strides) const {
     return outer_.empty() ? 0 : outer_[0].step * strides[outer_[0].axis];
   }
   int64_t GroupsInLine(int64_t group) const { return outer_.empty() ? 1 : outer_[0].size - group % outer_[0].size; }
-  // Of maps: whether each tile is a part of a row along the first axis, all of one length. From one tile to the next a
-  // few axes end, in this order, which TileCarry counts and from which follows how far it is by an access's strides.
+  // Returns true for maps in which each tile is a part of a row along the first axis, all of one length. From one tile
+  // to the next a few axes end, in this order. TileCarry counts them; the step by an access's strides follows from the
+  // count.
   bool has_tiles_in_rows() const {
     return is_map_ && scan_.size() > 1 && scan_[0].size > 1 && scan_[0].size % tile_rows_ == 0;
   }

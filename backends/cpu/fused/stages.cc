@@ -50,12 +50,12 @@ class StagesFinder {
  private:
   const MicroInstruction& At(size_t value) const { return program_.instructions[value]; }
   bool IsFull(size_t value) const { return request_.is_live[value] && request_.is_full[value]; }
-  // Of values at all points.
+  // Returns true for readers with values at all points.
   bool IsReader(size_t value) const {
     return IsFull(value) || (request_.is_live[value] && At(value).kind == MicroKind::kReduce);
   }
 
-  // The stages in which others need the value: those of a reader that computes are given by `stages_of`.
+  // Visits the stages in which others need the value: `stages_of` gives those of a reader that computes.
   template <typename Visit, typename StagesOf>
   void ForEachNeed(size_t value, const StagesOf& stages_of, const Visit& visit) const {
     if (!results_[value].empty()) visit(At(value).stage);
@@ -68,7 +68,8 @@ class StagesFinder {
     }
   }
 
-  // Of computing values again from what is there: leaves, and what will be kept if everything is computed once.
+  // Finds the costs of computing values again from available ones: leaves, and the values kept if everything is
+  // computed once.
   void FindCosts() {
     std::vector<int32_t> first(count_, -1);
     std::vector<bool> is_kept(count_);
@@ -161,7 +162,7 @@ class StagesFinder {
     return slot.result >= 0 && !results_[value].empty() && results_[value][0] == slot.result;
   }
 
-  // Whether the slot is free when the value is computed; values come in the order of their stages.
+  // Tells whether the slot is free when the value is computed; values come in the order of their stages.
   bool MayFollow(SavedId slot, size_t value) const {
     if (lodgers_[slot].empty()) return true;
     const size_t before = lodgers_[slot].back();
@@ -174,8 +175,8 @@ class StagesFinder {
     return results_[written][0] == slot.result && IsOverWhen(value, At(written).stage, written);
   }
 
-  // Whether `value` has been read for the last time when `next` is computed in a stage. Within that stage code reads
-  // and writes point by point in the order of the instructions; folds may come later.
+  // Tells whether `value` has been read for the last time when `next` is computed in a stage. Within that stage code
+  // reads and writes point by point in the order of the instructions; folds may come later.
   bool IsOverWhen(size_t value, int32_t stage, size_t next) const {
     if (last_[value] != stage) return last_[value] < stage;
     return stages_.first[value] < stage &&

@@ -14,20 +14,20 @@ namespace tensord::cpu {
 // Computing an instruction at one point, in the time of an addition of vectors.
 int64_t ComputingCost(const MicroProgram& program, const MicroInstruction& instruction);
 
-// Of what a tile computes, what lies where and for how long.
+// The values that a tile computes, with their places and their lives.
 struct FusedStagesRequest {
   std::vector<bool> is_live;  // by value: a result depends on it
   std::vector<bool> is_full;  // by value: it has an element at each point of a group
-  // By result: whether other values may lie in its memory until it is written.
+  // True for results whose memory may hold other values until they are written, by result.
   std::vector<bool> lends_memory;
-  // Whether what is kept goes through memory, so that much may be computed once more in its stead.
+  // True if kept values go through memory, so that much may be computed once more in their stead.
   bool is_large = false;
 };
 
-// Which values at all points of a group each stage computes, and which of them it keeps for the stages after it: a
-// value that several stages need is kept, unless computing it again is cheaper than reading it. So the work of a
-// program is in proportion to its instructions: a value is computed twice at most, but for those that are a few cheap
-// operations away from what is there. Values that are kept one after the other share a slot. A value type.
+// The values at all points of a group that each stage computes, and those it keeps for later stages. A value that
+// several stages need is kept, unless computing it again is cheaper than reading it. So the work of a program is in
+// proportion to its instructions: a value is computed twice at most, but for values a few cheap operations away from
+// available ones. Values that are kept one after the other share a slot. A value type.
 struct FusedStages {
   struct Slot {
     int64_t element_bytes = 0;
@@ -42,7 +42,7 @@ struct FusedStages {
   bool Computes(int32_t stage, size_t value) const {
     return needed[static_cast<size_t>(stage)][value] && (slot[value].index < 0 || first[value] == stage);
   }
-  // What a point takes of memory of its own.
+  // Returns the bytes of a point's own memory.
   int64_t own_bytes() const;
 };
 

@@ -252,7 +252,7 @@ void FusedTask::PlaceOperand(const OperandRuns& moved, int64_t run, int64_t begi
   }
 }
 
-// Whether each address of a run follows from that of the run before.
+// Tells whether each address of a run follows from that of the run before.
 bool FusedTask::FindMoves(const PointRuns& points, const OperandRuns& moved, Moves* moves) const {
   if (points.runs < 3 || points.length > plan_.tile_elements) return false;
   for (const FusedStep& step : plan_.stages[0].tile) {

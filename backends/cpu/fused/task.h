@@ -28,14 +28,14 @@ class FusedTask {
   // The stages of the group that was started, their kept results written.
   void RunGroup();
 
-  // For plans of rows: the groups [begin, end).
+  // Runs the groups [begin, end) of a plan of rows.
   void RunRows(int64_t begin, int64_t end);
 
-  // For groups that are split, of the one that was started: some tiles of a stage, whose folds go to `partials`.
+  // Runs some tiles of a stage of the started group, for split groups; the folds go to `partials`.
   void RunPart(int64_t stage, int64_t first_tile, int64_t last_tile, char* partials);
   // The folds of a stage, joined from the parts of the group.
   void JoinParts(int64_t stage, const char* partials);
-  // The kept values of a stage, its folds joined, for all parts; those that are results are written.
+  // Computes the kept values of a stage, its folds joined, for all parts; writes those that are results.
   void RunKept(int64_t stage);
 
   // Tiles of a map.
@@ -48,18 +48,18 @@ class FusedTask {
     int64_t step = 0;
     int64_t runs = 1;
   };
-  // An operand, read at the very point, of which only the points that are asked for are there: where those of the first
-  // run begin, and elements from run to run.
+  // An operand that has only the wanted points, read at the very point: the begin of the first run, and elements from
+  // run to run.
   struct OperandRuns {
     int32_t operand = -1;
     const char* place = nullptr;
     int64_t step = 0;
   };
-  // For maps that were planned for points anywhere. `moved.operand` is -1 where all operands are there.
+  // Runs a map that was planned for points anywhere. `moved.operand` is -1 if all operands are there.
   void RunPoints(const PointRuns& points, const OperandRuns& moved);
 
  private:
-  // Of an access in the group.
+  // The state of an access in the group.
   struct AccessState {
     char* base = nullptr;
     int64_t number = 0;  // of integers: that of point 0
@@ -69,7 +69,7 @@ class FusedTask {
     bool streams = false;
   };
 
-  // What a step of a tile finds an address for, and how far that is from run to run.
+  // A step of a tile with an address, and its distance from run to run.
   struct Move {
     PlaceId place;
     int64_t bytes = 0;
@@ -105,7 +105,7 @@ class FusedTask {
   Cascade* folds_ = nullptr;
   bool streams_ = false;
 
-  // What follows in memory after the tile's operands: fetched while the tile's steps run, a few lines a step.
+  // The memory after the tile's operands: fetched while the tile's steps run, a few lines a step.
   struct Ahead {
     const char* next = nullptr;
     const char* end = nullptr;
@@ -116,7 +116,7 @@ class FusedTask {
   int first_ahead_ = 0;
   int64_t fetched_lines_ = 0;
 
-  // What steps run on.
+  // The points that steps run on.
   bool tail_ = false;
   int64_t width_ = 1;
   int64_t begin_ = 0;  // points of the group, or of its box

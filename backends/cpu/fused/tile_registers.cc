@@ -78,7 +78,7 @@ class RegisterAllocation {
     const FusedRun& run = plan_.runs[step.run];
     return {run.writes.begin(), run.writes.end()};
   }
-  // Of those places that have one, each once.
+  // Returns the owners of the places that have one, each once.
   Places OwnersOf(const Places& places) const {
     Places owners;
     for (const PlaceId place : places) {

@@ -9,7 +9,8 @@
 namespace tensord::cpu {
 namespace {
 
-// How long a function keeps what waits for it: one that is called, and one whose instructions are in the code.
+// The time that a function keeps its dependents waiting: for a called one, and for one whose instructions are in the
+// code.
 constexpr int kCallWeight = 3;
 constexpr int kInsideWeight = 2;
 
@@ -138,7 +139,7 @@ bool FusedTranslation::Add(const FusedStep& step) {
   return Set(step.out, AddNode(std::move(node)));
 }
 
-// The step's result is the value; stored where others may read it. Which of them do is known when the run ends.
+// Sets the step's result to the value, stored if others may read it. Which of them do is known when the run ends.
 bool FusedTranslation::Set(PlaceId out, JitNodeId value) {
   values_[{out, values_are_single_}] = value;
   const DType dtype = program_.nodes[value].dtype;

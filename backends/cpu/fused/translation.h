@@ -18,26 +18,26 @@ class FusedTranslation {
  public:
   enum class Values { kArrays, kElements };  // what steps compute, but for operands that they say are single
 
-  // Of functions that wait for one another, by their weights: two of them, unless both are called. With more, the
+  // The most weight of functions that wait for one another: two of them, unless both are called. With more, the
   // processor no longer sees the next vector while it is at one, and whole arrays between the functions cost less.
   static constexpr int kMostWaiting = 5;
 
   FusedTranslation(JitIsa isa, const FusedPlan& plan) : isa_(isa), plan_(plan) {}
 
-  // From now on a tile of one element, repeated, is read as the element.
+  // Lets a tile of one element, repeated, be read as the element from now on.
   void AddRepeats(const std::vector<FusedStep>& repeats);
 
   void Start(Values values);
-  // Adds a step's instructions, and a store of its result; false where there is no code for one of them, or too many
+  // Adds a step's instructions, and a store of its result; false if there is no code for one of them, or too many
   // wait for one another.
   bool Add(const FusedStep& step);
-  // The value at a place.
+  // Returns the value at a place.
   JitNodeId Value(PlaceId place, bool single, DType dtype);
   JitNodeId AddNode(JitNode node);
 
   JitProgram& program() { return program_; }
   const JitProgram& program() const { return program_; }
-  // Whether a step that was added has set the place, or read it.
+  // Tells whether an added step has set the place, or read it.
   bool Has(PlaceId place) const { return values_.contains({place, values_are_single_}); }
   size_t num_arrays() const { return arrays_.size(); }
 
@@ -45,10 +45,10 @@ class FusedTranslation {
   // A leaf: the constant at the place, or what lies there.
   JitNode Known(PlaceId place, DType dtype) const;
   bool Set(PlaceId out, JitNodeId value);
-  // Whether a step's node can be in the program with what is there. Two C128 fill a vector of AVX2, and two of what has
-  // four bytes or less are not even half a small one, which is loaded and stored as a whole.
+  // Tells whether a step's node can join the program. Two C128 fill a vector of AVX2, and two elements of four bytes or
+  // less are not even half a small one, which is loaded and stored as a whole.
   bool FitsWidths(const JitNode& node) const;
-  // How many functions a step's operands wait for, one after the other, by their weights.
+  // Returns the number of functions that a step's operands wait for, one after the other, by their weights.
   int WaitingFor(const FusedStep& step) const;
 
   const JitIsa isa_;

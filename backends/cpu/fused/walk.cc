@@ -28,14 +28,14 @@ class Cursor {
   int64_t stride() const { return axes_[0].stride; }
   int64_t run() const { return axes_[0].size - index_[0]; }
 
-  // By `run` points, which end where the first axis does or before.
+  // Advances by `run` points, which do not cross the end of the first axis.
   void Advance(int64_t run) {
     index_[0] += run;
     offset_ += run * axes_[0].stride;
     Carry(0);
   }
 
-  // Whole runs along the second axis, of at most so many points; 0 where a run has begun. There are two axes.
+  // Whole runs along the second axis, of at most so many points; 0 if a run has begun. There are two axes.
   int64_t whole_runs(int64_t points) const {
     if (index_[0] != 0) return 0;
     const int64_t runs = points / axes_[0].size;

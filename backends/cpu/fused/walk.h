@@ -10,8 +10,8 @@
 
 namespace tensord::cpu {
 
-// Where the points of a space, counted column-major, lie in a tensor: axes with their strides in elements. Strides may
-// be 0 or negative. A value; thread-safe.
+// The places in a tensor of the points of a space, counted column-major: axes with their strides in elements. Strides
+// may be 0 or negative. A value; thread-safe.
 class Walk {
  public:
   struct Axis {
@@ -26,15 +26,15 @@ class Walk {
   explicit Walk(absl::Span<const Axis> axes);
 
   absl::Span<const Axis> axes() const { return axes_; }
-  // Whether point i lies at element i.
+  // Tells whether point i lies at element i.
   bool is_linear() const { return axes_.empty() || (axes_.size() == 1 && axes_[0].stride == 1); }
-  // The number of points after which the walk repeats itself; 0 where it does not.
+  // Returns the number of points after which the walk repeats itself; 0 if it does not.
   int64_t period() const { return period_; }
 
-  // How far it is from point `begin` to point `begin + step`, where it is as far again to each of as many points as
-  // that makes `count` of them.
+  // Returns the distance from point `begin` to point `begin + step`, if it is the same from there to each of the
+  // `count` points.
   std::optional<int64_t> Stride(int64_t begin, int64_t step, int64_t count) const;
-  // The element of point `begin`, where the points [begin, begin + n) are neighbours, one after the other.
+  // Returns the element of point `begin`, where the points [begin, begin + n) are neighbours, one after the other.
   std::optional<int64_t> RunStart(int64_t begin, int64_t n) const;
 
  private:

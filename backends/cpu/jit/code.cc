@@ -11,7 +11,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Of a process: a mapping of memory is a resource that the system counts too.
+// The most mappings of a process: a mapping of memory is a resource that the system counts too.
 constexpr int kMaxMappings = 8192;
 std::atomic<int> mappings = 0;
 

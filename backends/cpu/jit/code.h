@@ -19,7 +19,7 @@ struct AlignedDelete {
 using JitBuffer = std::unique_ptr<uint8_t[], AlignedDelete>;
 inline JitBuffer MakeJitBuffer(size_t bytes) { return JitBuffer(new (std::align_val_t(64)) uint8_t[bytes]); }
 
-// Makes pages executable and no longer writable; false where the machine refuses.
+// Makes pages executable and no longer writable; false if the machine refuses.
 using ProtectCode = bool (*)(void* pages, size_t bytes);
 bool ProtectByMprotect(void* pages, size_t bytes);
 
@@ -27,8 +27,8 @@ bool ProtectByMprotect(void* pages, size_t bytes);
 // pages; constant and thread-safe once made.
 class JitCode {
  public:
-  // The parts one after the other, each aligned to 64. They may hold no addresses in themselves. Null where the machine
-  // grants no memory for code, or the process has had its share of it.
+  // Returns the parts one after the other, each aligned to 64. They may hold no addresses in themselves. Null if the
+  // machine grants no memory for code, or the process has had its share of it.
   static std::unique_ptr<const JitCode> Create(const std::vector<std::string>& parts, ProtectCode protect);
   ~JitCode();
   JitCode(const JitCode&) = delete;

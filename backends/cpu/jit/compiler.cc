@@ -21,7 +21,7 @@ using Xbyak::Address;
 using Xbyak::Reg64;
 
 // The frame, from rsp up: slots and single elements as vectors, copies of the arrays' last elements, the addresses of
-// the arrays, a few numbers. rbx: `at`; r12: n; r13: elements done, r15: twice that where elements have 16 bytes.
+// the arrays, a few numbers. rbx: `at`; r12: n; r13: elements done, r15: twice that if elements have 16 bytes.
 //
 // The elements after the last whole turn are copied to the frame, go through a turn there, and are copied back.
 class Compiler : public JitTurnEmitter {

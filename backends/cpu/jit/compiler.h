@@ -8,12 +8,12 @@
 
 namespace tensord::cpu {
 
-// Code that runs a program on n elements of arrays, of which `at` has the addresses, by place. Reads and writes those n
+// Code that runs a program on n elements of arrays; `at` has their addresses, by place. Reads and writes those n
 // elements and nothing beside them. Arrays need no alignment.
 using JitFunction = void (*)(void* const* at, int64_t n);
 
-// The code of a JitFunction, without addresses in itself; empty where this build makes none. All nodes are IsJitted. In
-// code that streams, arrays of stores that may be streamed are aligned to 64.
+// Returns the code of a JitFunction, without addresses in itself; empty if this build makes none. All nodes are
+// IsJitted. In code that streams, arrays of stores that may be streamed are aligned to 64.
 std::string CompileJitProgram(const JitProgram& program, JitIsa isa, bool streams);
 
 }  // namespace tensord::cpu

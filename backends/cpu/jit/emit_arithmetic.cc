@@ -1,5 +1,5 @@
-// Arithmetic of floats, integers and complex numbers, each with the very instructions that the loops of the tile
-// interpreter come to, so that results have the same bits: nothing is contracted.
+// Arithmetic of floats, integers and complex numbers, each with the very instructions of the tile interpreter's loops,
+// so that results have the same bits: nothing is contracted.
 #if TENSORD_HAS_JIT
 
 #include <bit>
@@ -97,7 +97,7 @@ void JitEmitter::EmitFloatUnary(CoreOp op, DType dtype, const Xmm& out, const Xm
   }
 }
 
-// As ExpOfClamped of backends/cpu/math/vector_math_exp-inl.h.
+// Computes as ExpOfClamped of backends/cpu/math/vector_math_exp-inl.h.
 template <typename T>
 void JitEmitter::EmitExp(DType dtype, const ExpNumbers<T>& numbers, const Xmm& out, const Xmm& x) {
   const int bytes = BitsOf(out);
@@ -250,7 +250,7 @@ void JitEmitter::EmitFloatBinary(CoreOp op, DType dtype, const Xmm& out, const X
 
 namespace {
 
-// A constant of that dtype; NaN for what is none.
+// Returns a constant of that dtype; NaN for what is none.
 double ConstantOf(const JitNode& node, DType dtype) {
   if (node.kind != JitNode::Kind::kConstant || node.dtype != dtype) return NAN;
   if (dtype == DType::kF64) {
@@ -283,7 +283,7 @@ void JitEmitter::EmitOrder(bool is_max, DType dtype, const Xmm& out, const Opera
   if (is_avx512()) {
     const uint8_t range = is_max ? 5 : 4;  // with the sign of what it chooses
     TENSORD_BY_FLOAT(dtype, vrange, t0, a.reg, b.reg, range);
-    // Of both kinds of NaN the second operand, everything else as it is.
+    // For both kinds of NaN the second operand, everything else as it is.
     const Xbyak::Address table = LaneConstant(dtype, 0x11, 0x11);
     if (std::isnan(second)) TENSORD_BY_FLOAT(dtype, vfixupimm, t0, b.reg, table, 0);
     if (std::isnan(first)) TENSORD_BY_FLOAT(dtype, vfixupimm, t0, a.reg, table, 0);
@@ -347,7 +347,7 @@ void JitEmitter::EmitBoolBinary(CoreOp op, const Xmm& out, const Xmm& a, const X
   }
 }
 
-// As backends/cpu/math/complex_product-inl.h.
+// Computes as backends/cpu/math/complex_product-inl.h.
 void JitEmitter::EmitComplexProduct(DType dtype, const Xmm& out, const Xmm& a, const Xmm& b) {
   const int bytes = BitsOf(out);
   const Xmm t0 = Scratch(0, bytes), t1 = Scratch(1, bytes), t2 = Scratch(2, bytes);

@@ -49,7 +49,7 @@ void JitEmitter::EmitDivision(CoreOp op, DType dtype, const Xmm& out, const Xmm&
   vpsubd(out, a, quotient);
 }
 
-// Of |a| divided by |divisor|; `size` is for the way.
+// Emits the quotient |a| / |divisor|; `size` is for the way.
 void JitEmitter::EmitQuotient(const IntegerReciprocal<int32_t>& reciprocal, const Xmm& size, const Xmm& quotient,
                               const Xmm& a) {
   const Xbyak::Address factor = Constant(reciprocal.factor, 0, 8);

@@ -16,9 +16,8 @@
 namespace tensord::cpu {
 
 // Writes the instructions of single nodes on vectors of `lanes` elements, into a buffer that it borrows. Values are in
-// registers that are as long as their elements need; BOOL is a mask: all bits of a lane of mask_bytes(). The last
-// registers, four of AVX-512 and three of AVX2, are for what a node needs on the way, as are the mask registers and
-// rax.
+// registers as long as their elements need; BOOL is a mask: all bits of a lane of mask_bytes(). The last registers,
+// four of AVX-512 and three of AVX2, are a node's temporaries, as are the mask registers and rax.
 //
 // A result's register may be that of an operand, so that it is written last.
 class JitEmitter : public Xbyak::CodeGenerator {
@@ -40,13 +39,13 @@ class JitEmitter : public Xbyak::CodeGenerator {
   Xmm RegisterOf(RegisterId id, DType dtype) const { return Register(id, BytesOf(dtype)); }
   Xmm Scratch(int k, int bytes) const { return Register(NumRegisters(isa_) + k, bytes); }
 
-  // A vector of equal elements of 4, 8 or 16 bytes, in memory behind the code.
+  // Returns a vector of equal elements of 4, 8 or 16 bytes, in memory behind the code.
   Xbyak::Address Constant(uint64_t low, uint64_t high, int element_bytes);
   Xbyak::Address Constant32(uint32_t bits) { return Constant(bits, 0, 4); }
-  // Of a float's bits in either size.
+  // Returns a float's bits in either size.
   Xbyak::Address FloatConstant(DType dtype, double value);
   Xbyak::Address LaneConstant(DType dtype, uint32_t bits32, uint64_t bits64);
-  // The bytes of a whole vector.
+  // Returns the bytes of a whole vector.
   Xbyak::Address Vector(const void* bytes);
   void WriteConstants();
 
@@ -60,16 +59,16 @@ class JitEmitter : public Xbyak::CodeGenerator {
   };
   using Operands = std::array<Operand, 4>;
 
-  // Of an op that is no call.
+  // Emits an op that is no call.
   void EmitOp(const JitNode& node, const Xmm& out, const Operands& in);
   void EmitCompareSelect(const JitNode& node, const Xmm& out, const Operands& in);
 
   // Arrays from and to user memory; halves and BOOL change their form.
   void EmitLoad(DType dtype, const Xmm& out, const Xbyak::Address& from);
-  // Of the lanes of k7, the others 0 or false (AVX-512). EmitStore takes such an address as it is.
+  // Loads the lanes of k7, the others as 0 or false (AVX-512). EmitStore takes such an address as it is.
   void EmitPartialLoad(DType dtype, const Xmm& out, const Xbyak::Address& from);
   void EmitStore(DType dtype, const Xbyak::Address& to, const Xmm& x);
-  // To what the 16-bit float can hold.
+  // Rounds to numbers that the 16-bit float can hold.
   void RoundToHalf(DType half, const Xmm& x);
   // One element, which `pointer` points at, in all lanes.
   void EmitBroadcast(DType dtype, const Xmm& out, const Xbyak::Reg64& pointer);
@@ -103,10 +102,10 @@ class JitEmitter : public Xbyak::CodeGenerator {
   void CompareToMask(const Xbyak::Opmask& out, CompareDirection direction, DType dtype, const Xmm& x, const Xmm& y);
   void CompareToLanes(const Xmm& out, CompareDirection direction, DType dtype, const Xmm& x, const Xmm& y);
   void EmitCompare(CompareDirection direction, DType dtype, const Xmm& out, const Xmm& x, const Xmm& y);
-  // Between masks of values and of AVX-512.
+  // Convert between masks of values and of AVX-512.
   void MaskToValue(const Xmm& out, const Xbyak::Opmask& mask);
   void ValueToMask(const Xbyak::Opmask& out, const Xmm& mask);
-  // Between lanes of mask_bytes() and of `element_bytes` (AVX2).
+  // Convert between lanes of mask_bytes() and of `element_bytes` (AVX2).
   void LanesToValue(const Xmm& out, const Xmm& lanes, int element_bytes);
   Xmm ValueToLanes(const Xmm& scratch, const Xmm& mask, int element_bytes);
 

@@ -5,8 +5,8 @@
 
 namespace tensord::cpu {
 
-// Whether fused kernels are machine code that is made when they are, or steps of precompiled functions. The results
-// have the same bits.
+// Options for fused kernels: machine code made together with them, or steps of precompiled functions. The results have
+// the same bits.
 struct JitOptions {
   enum class Use {
     kNever,

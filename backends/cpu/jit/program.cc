@@ -61,7 +61,7 @@ bool IsBinaryJitted(CoreOp op, DType x, JitIsa isa) {
   }
 }
 
-// Of register dtypes.
+// Returns true for conversions between register dtypes with code.
 bool IsConvertJitted(DType from, DType to, bool to_half, JitIsa isa) {
   if (from == to && !kComplexes.Contains(from)) return true;
   if (from == DType::kF32 && to == DType::kC64) return true;

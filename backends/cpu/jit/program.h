@@ -22,7 +22,7 @@ enum class JitIsa : uint8_t {
   kAvx512,  // F, BW, DQ, VL
 };
 
-// Of this machine, as the vector functions are chosen; kNone where this build makes no code.
+// Returns this machine's set, as for the vector functions; kNone if this build makes no code.
 JitIsa BestJitIsa();
 absl::string_view Name(JitIsa isa);
 inline int VectorBytes(JitIsa isa) { return isa == JitIsa::kAvx512 ? 64 : 32; }
@@ -50,33 +50,33 @@ struct JitNode {
   const void* call = nullptr;  // of the vector math functions, where the op is one of them
   bool streams = false;        // kStore: past the cache, in code that streams
 
-  // What is there for its effect, and has no value.
+  // Returns true for a node with an effect and no value.
   bool is_root() const { return kind == Kind::kStore || kind == Kind::kFold; }
 };
 
 using JitNodes = IdVector<JitNodeId, JitNode>;
 
-// What one piece of code computes at each point, in order: values before their users, stores in the order of the
-// program, so that an array may be stored where it is read. Arrays are named by place: positions in the table of
-// addresses that the code is called with.
+// The computation of one piece of code at each point, in order: values before their users, stores in the order of the
+// program, so that an array may be stored in the place it is read from. Arrays are named by place: positions in the
+// table of addresses that the code is called with.
 struct JitProgram {
   JitNodes nodes;
 };
 
-// Whether code can be made of it: an op, on a dtype.
+// Tells whether there is code for an op on a dtype.
 bool IsJitted(const JitNode& node, JitIsa isa);
 // The same of an op with a number that is known as its second operand.
 bool IsJitted(const JitNode& node, const JitNode& second, JitIsa isa);
 
-// Whether a math function's code can be in it, rather than a call.
+// Tells whether a math function's code can be inlined, rather than called.
 bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa);
 
-// What a value is in a register: 16-bit floats are F32, the others themselves.
+// Returns the dtype of a value in a register: F32 for 16-bit floats, for others itself.
 DType RegisterDType(DType dtype);
-// Bytes of an element of it there; of BOOL, which is a mask, those of the narrowest.
+// Returns the bytes of its element there; for BOOL, a mask, those of the narrowest.
 int RegisterBytes(DType dtype);
 
-// Puts comparisons that only one select reads into it, and drops what nothing reads.
+// Puts comparisons that only one select reads into it, and drops nodes that nothing reads.
 void SimplifyJitProgram(JitProgram* program);
 
 }  // namespace tensord::cpu

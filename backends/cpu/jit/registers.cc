@@ -13,7 +13,7 @@ bool IsLeaf(const JitNode& node) {
          node.kind == JitNode::Kind::kConstant;
 }
 
-// Whether the machine's instruction for it takes its second operand from memory as that lies there.
+// Tells whether the machine's instruction for it takes its second operand from memory in the form that it has there.
 bool TakesMemory(const JitNode& node) {
   if (node.kind != JitNode::Kind::kOp || node.op_kind != MicroKind::kBinary || node.call != nullptr) return false;
   if (node.computed == DType::kBool) return false;
@@ -59,7 +59,7 @@ class Allocation {
   }
 
  private:
-  // Keeps those that are read most in registers that values never need all at once.
+  // Keeps the most read ones in registers that values never need all at once.
   void Pin() {
     std::vector<int> change(nodes_.size() + 1, 0);
     std::vector<JitNodeId> invariants;
@@ -93,7 +93,7 @@ class Allocation {
 
   bool IsPinned(JitNodeId node) const { return schedule_.pinned[node].index >= 0; }
 
-  // The position of the first use after `position`.
+  // Returns the position of the first use after `position`.
   int32_t NextUse(JitNodeId node, JitNodeId position) {
     const std::vector<int32_t>& uses = uses_[node];
     size_t& next = next_[node];
@@ -123,7 +123,7 @@ class Allocation {
     reg_of_[node] = {};
   }
 
-  // A register that none of `kept` is in.
+  // Returns a register that none of `kept` is in.
   RegisterId Take(JitNodeId position, const std::array<JitNodeId, 4>& kept) {
     int32_t furthest = -1;
     RegisterId taken;
@@ -176,7 +176,7 @@ class Allocation {
       const JitNodeId operand = node.operands[k];
       if (operand.index < 0 || reg_of_[operand].index >= 0) continue;
       const JitNode& from = nodes_[operand];
-      // What is needed once is read where it lies.
+      // An operand needed once is read in place.
       const bool once = k == 1 && operand != node.operands[0] &&
                         (NextUse(operand, position) == kNever || from.kind != JitNode::Kind::kInput);
       const bool as_it_is = slot_of_[operand].index >= 0 || LiesAsInRegister(from);

@@ -9,7 +9,7 @@
 
 namespace tensord::cpu {
 
-// Where an operand is: in a register, or in memory, which is a slot of the frame or, for leaves, where they come from.
+// The place of an operand: in a register, or in memory, in a slot of the frame or, for leaves, at their source.
 struct JitOperand {
   JitNodeId node;
   RegisterId reg;
@@ -39,8 +39,8 @@ struct JitSchedule {
   bool has_calls = false;
 };
 
-// By furthest next use, over registers [0, num_registers). A call takes its operands in any place, leaves all other
-// registers empty and gives its value in register 0.
+// Allocates by furthest next use, over registers [0, num_registers). A call takes its operands in any place, leaves all
+// other registers empty and gives its value in register 0.
 JitSchedule AllocateJitRegisters(const JitProgram& program, int num_registers);
 
 }  // namespace tensord::cpu

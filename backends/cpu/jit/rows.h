@@ -14,7 +14,7 @@ namespace tensord::cpu {
 //
 // Folds are sums, products, maxima and minima as a tile's run is folded (ReduceRuns), in the same order.
 struct JitRows {
-  // One element of each row; of another dtype than it is stored in where that is 16 bits long.
+  // One element of each row; if its stored dtype is 16 bits long, it has another one here.
   struct Element {
     PlaceId from;
     PlaceId to;
@@ -41,18 +41,19 @@ struct JitRows {
 // Code that goes through `rows` rows. Arrays need no alignment; reads and writes nothing beside them.
 using JitRowsFunction = void (*)(void* const* at, int64_t rows);
 
-// Whether there is code for a fold of such elements in rows of these widths: AVX-512, elements as wide as the widest.
+// Tells whether there is code for a fold of such elements in rows of these widths: AVX-512, elements as wide as the
+// widest.
 bool IsFoldJitted(DType dtype, int64_t length, int widest_bytes, JitIsa isa);
-// What values of all programs take at most.
+// Returns the largest register size of all programs' values.
 int WidestRegister(const JitRows& rows);
 
-// Whether there is code for rows with neither folds nor results of single elements: on AVX2 where they are made of
+// Tells whether there is code for rows with neither folds nor results of single elements: on AVX2 if they are made of
 // whole vectors.
 bool IsMapJitted(const JitRows& rows, JitIsa isa);
 
-// The code of a JitRowsFunction, without addresses in itself; empty where it cannot be made. All nodes are IsJitted;
-// all folds are IsFoldJitted, or IsMapJitted. In code that streams, rows of arrays that may be streamed are aligned
-// to 64.
+// Returns the code of a JitRowsFunction, without addresses in itself; empty if it cannot be made. All nodes are
+// IsJitted; all folds are IsFoldJitted, or IsMapJitted. In code that streams, rows of arrays that may be streamed are
+// aligned to 64.
 std::string CompileJitRows(const JitRows& rows, JitIsa isa, bool streams);
 
 }  // namespace tensord::cpu

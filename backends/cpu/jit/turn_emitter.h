@@ -16,12 +16,12 @@ struct TurnShape {
   int lanes = 1;
   int mask_bytes = 4;
 };
-// Of values of up to `widest_bytes`; WidestRegister is what the values of a program take.
+// Returns the shape for values of up to `widest_bytes`; WidestRegister gives a program's.
 TurnShape ShapeOf(int widest_bytes, JitIsa isa);
 int WidestRegister(const JitProgram& program);
 
 // Writes the scheduled instructions of programs, a turn of their loops at a time. In the code rsp is the frame, r13 the
-// elements that are done and r15 twice that where elements have 16 bytes; rax is free to be used.
+// elements done and r15 twice that if elements have 16 bytes; rax is free to be used.
 class JitTurnEmitter : public JitEmitter {
  protected:
   JitTurnEmitter(JitIsa isa, TurnShape shape, size_t buffer_bytes, void* buffer)
@@ -35,7 +35,7 @@ class JitTurnEmitter : public JitEmitter {
     bool is_read = false;
     bool is_written = false;
   };
-  // What is being written: a program of which all but the registers of arrays is known.
+  // The program that is being written: all but the registers of arrays is known.
   struct Scene {
     const JitProgram* program = nullptr;
     JitSchedule schedule;
@@ -47,16 +47,16 @@ class JitTurnEmitter : public JitEmitter {
     bool is_partial = false;  // only the lanes of k7 are there (AVX-512)
   };
 
-  // With its arrays, in registers as far as these last.
+  // Returns the scene with its arrays, in registers as far as these last.
   static Scene SceneOf(const JitProgram& program, JitSchedule schedule);
 
   void LoadPointers(const Scene& scene);
   void LoadPinned(const Scene& scene);
-  // Where the elements of turn t of an array lie. May write rax.
+  // Returns the address of the elements of turn t of an array. May write rax.
   Xbyak::Address ArrayAddress(const Scene& scene, size_t array, int t);
-  // Of a leaf that is no array.
+  // Returns the address of a leaf that is no array.
   Xbyak::Address HomeOf(const Scene& scene, JitNodeId node);
-  // An operand that is in memory, as a vector.
+  // Returns an operand that is in memory, as a vector.
   Xbyak::Address MemoryOf(const Scene& scene, const JitOperand& operand, int t);
   void WriteInstruction(const Scene& scene, const JitInstruction& instruction, int t);
 
