@@ -39,7 +39,7 @@ class FusedFold {
   // would, without memory in between. For rows of one element.
   bool takes_products() const { return loops_.sum_products != nullptr && !is_half_ && parts_ == 1; }
   void AddProducts(const void* x, const void* y, int64_t rows, char* state, Cascade& cascade) const;
-  // Writes what was added, for each element of a row; or, with Partial, what Join takes.
+  // Writes the sums for each element of a row; or, with Partial, the input of Join.
   void Finish(int64_t width, const char* state, Cascade& cascade, void* results) const;
   void Partial(int64_t width, Cascade& cascade, void* partial) const;
   // Joins `parts` partials that are `step_bytes` apart.

@@ -105,8 +105,8 @@ class RunFormer {
     return end;
   }
 
-  // Calls of functions a vector at a time cost about what two values between steps do; past the cache, storing at once
-  // is what counts.
+  // Calls of functions a vector at a time cost about as much as two values between steps; past the cache, only storing
+  // at once counts.
   bool Pays(size_t members) const {
     if (use_ == JitOptions::Use::kAlways) return true;
     const auto is_call = [](const JitNode& node) { return node.call != nullptr; };

@@ -11,8 +11,8 @@
 
 namespace tensord::cpu {
 
-// Turns the instructions of a micro program into the steps of a plan, stage by stage: the places of values kept for
-// later stages (fused_stages.h defines them), the way in which operands that are single elements or rows meet tiles,
+// Turns the instructions of a micro program into the steps of a plan, stage by stage. It decides the places of values
+// kept for later stages (stages.h defines them), the way in which operands that are single elements or rows meet tiles,
 // and the moments at which operands are read and results written. Instructions keep their order, so that results may
 // lie in the places of operands (InPlacePairs).
 class FusedLowering {

@@ -92,7 +92,7 @@ PlaceId FusedLowering::Repeated(int32_t value, MicroLevel level, int32_t stage) 
   if (!over_tile && space_.has_single_rows()) return place_[v];
   if (!is_uniform && is_cut_ && !space_.has_single_rows() && space_.tile_rows() == 1) return place_[v];
   PlaceId& repeated = (over_tile ? tile_ : row_)[v];
-  // A part of a group repeats what its stage reads, and no more.
+  // A part of a group repeats the values that its stage reads, and no more.
   if (repeated.index >= 0 && (is_uniform || !is_split_ || repeated_[v] == stage)) return repeated;
   repeated_[v] = stage;
   const int64_t bytes = SizeOf(At(value).dtype);

@@ -25,7 +25,7 @@ class FusedSpace {
   explicit FusedSpace(const MicroProgram& program);
 
   // Fixes box and tiles, of at most `tile_elements` points. `reads` counts how often a group is gone through,
-  // `point_bytes` what it reads at a point each time.
+  // `point_bytes` the bytes read at a point each time.
   void Cut(int64_t tile_elements, int64_t reads, int64_t point_bytes);
 
   // Without reductions: no value has another level than kFull or kUniform.

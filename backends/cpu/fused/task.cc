@@ -297,7 +297,7 @@ void FusedTask::RunPoints(const PointRuns& points, const OperandRuns& moved) {
     for (const Move& move : moves) {
       char* const place = static_cast<char*>(At(move.place)) + move.bytes;
       At(move.place) = place;
-      // Runs are too short, and too far apart, for the processor to see what comes.
+      // Runs are too short, and too far apart, for the processor to see the next ones.
       const char* const ahead = place + kFusedRunsAhead * move.bytes;
       for (int64_t at = 0; at < move.fetched_bytes; at += 64) __builtin_prefetch(ahead + at);
     }

@@ -42,7 +42,7 @@ class FusedTranslation {
   size_t num_arrays() const { return arrays_.size(); }
 
  private:
-  // A leaf: the constant at the place, or what lies there.
+  // Returns a leaf: the constant at the place, or the element there.
   JitNode Known(PlaceId place, DType dtype) const;
   bool Set(PlaceId out, JitNodeId value);
   // Tells whether a step's node can join the program. Two C128 fill a vector of AVX2, and two elements of four bytes or

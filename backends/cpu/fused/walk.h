@@ -22,7 +22,7 @@ class Walk {
 
   // One point.
   Walk() = default;
-  // Merges what can be merged. At most kMaxAxes axes of more than one element.
+  // Merges axes if possible. At most kMaxAxes axes of more than one element.
   explicit Walk(absl::Span<const Axis> axes);
 
   absl::Span<const Axis> axes() const { return axes_; }

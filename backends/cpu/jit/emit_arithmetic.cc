@@ -250,7 +250,7 @@ void JitEmitter::EmitFloatBinary(CoreOp op, DType dtype, const Xmm& out, const X
 
 namespace {
 
-// Returns a constant of that dtype; NaN for what is none.
+// Returns a constant of that dtype; NaN for anything else.
 double ConstantOf(const JitNode& node, DType dtype) {
   if (node.kind != JitNode::Kind::kConstant || node.dtype != dtype) return NAN;
   if (dtype == DType::kF64) {

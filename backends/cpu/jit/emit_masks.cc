@@ -179,7 +179,7 @@ void JitEmitter::EmitFromBool(DType to, const Xmm& out, const Xmm& x) {
   vandps(out, ValueToLanes(Scratch(0, 16), x, RegisterBytes(to)), one);
 }
 
-// NaN gives 0, and what is out of range the nearest end. The machine gives the lowest number for all of them.
+// NaN gives 0, and a number out of range the nearest end. The machine gives the lowest number for all of them.
 void JitEmitter::EmitTruncate(DType from, DType to, const Xmm& out, const Xmm& x) {
   const bool is_long = to == DType::kI64;
   const Xmm t0 = Scratch(0, BitsOf(x));

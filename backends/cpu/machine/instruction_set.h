@@ -29,7 +29,7 @@ absl::Status CheckCpuIsa(absl::string_view name, absl::Span<const CpuIsa> availa
 
 // Keeps all kernels of the process to one instruction set and those before it, as if the processor had no others:
 // vector loops, machine code for fused kernels, products of matrices, Fourier transforms. "auto": all sets that the
-// processor has. OpenBLAS chose when it was loaded (blas_core.h). Fails as CheckCpuIsa does, and then changes nothing.
+// processor has. OpenBLAS chose when it was loaded (blas.h). Fails as CheckCpuIsa does, and then changes nothing.
 //
 // Thread-safe, but kernels prepared before run on partly as they were. All kernels are bound if no program is compiled
 // or run meanwhile, and no older program is run afterwards.

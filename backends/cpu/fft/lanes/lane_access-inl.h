@@ -9,7 +9,7 @@
 #include "ducc0/infra/simd.h"
 #include "ducc0/math/cmplx.h"
 
-// Lines in memory to vectors with a line in each lane, and back. For fft_lanes.cc alone: its types belong to one
+// Lines in memory to vectors with a line in each lane, and back. For lanes.cc alone: its types belong to one
 // instruction set.
 namespace tensord::cpu::TENSORD_FFT_LANES {
 

@@ -68,7 +68,7 @@ struct FftLanes {
 
 }  // namespace tensord::cpu
 
-// One for each build of fft_lanes.cc; CMake says which there are.
+// One for each build of lanes.cc; CMake says which there are.
 extern "C" {
 extern const tensord::cpu::FftLanes tensord_fft_lanes_baseline;
 extern const tensord::cpu::FftLanes tensord_fft_lanes_avx2;
