@@ -18,6 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Longer sums take so long that a second pass over the result no longer counts; fewer rows or columns leave most of the
+// time to the operands (docs/why/0021).
 constexpr int64_t kLongestSumBytes = int64_t{2} << 10;
 constexpr int64_t kLeastLines = 128;
 

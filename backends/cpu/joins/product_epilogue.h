@@ -25,7 +25,7 @@ namespace tensord::cpu {
 // themselves.
 class ProductEpilogue final : public Join {
  public:
-  static constexpr size_t kNumSegments = 2;
+  static constexpr size_t kNumSegments = 2;  // the product and the map
 
   // Plans the first two of these segments; null where they do not run together.
   static std::unique_ptr<const ProductEpilogue> Plan(absl::Span<const SegmentInstruction> segments,

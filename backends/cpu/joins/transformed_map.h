@@ -28,7 +28,7 @@ namespace tensord::cpu {
 // to read and to write.
 class TransformedMap final : public Join {
  public:
-  static constexpr size_t kNumSegments = 3;
+  static constexpr size_t kNumSegments = 3;  // the transform, the map and the way back
 
   // Plans the first of these segments; null where they do not run like that.
   static std::unique_ptr<const TransformedMap> Plan(absl::Span<const SegmentInstruction> segments,
