@@ -11,7 +11,7 @@
 namespace tensord::cpu {
 namespace {
 
-// What a segment reads and writes.
+// Returns the bytes of a segment's operands and results.
 int64_t BytesOf(const BoundInstruction& bound) {
   constexpr int64_t kMost = 1 << 30;  // of a tensor
   int64_t bytes = 0;

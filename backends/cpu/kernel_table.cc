@@ -144,7 +144,7 @@ KernelFactory::KernelFactory(const JitOptions& jit, FftTransforms& fft,
 
 absl::StatusOr<std::unique_ptr<Kernel>> KernelFactory::Make(const BoundInstruction& instruction,
                                                             absl::Span<const int32_t> num_readers) const {
-  // A kernel may have more to go through than it has to write. What has no elements is not refused, either.
+  // A kernel may go through more elements than it writes. A kernel without elements is not refused, either.
   const auto is_empty = [](const ConcreteType& type) { return type.num_elements() == 0; };
   if (absl::c_all_of(instruction.results, is_empty)) return std::make_unique<NothingToDo>();
   if (instruction.micro != nullptr) return MakeFusedKernel(instruction, jit_);

@@ -29,17 +29,17 @@ absl::Status AuditFamilyKernels(absl::Span<const FamilyKernel> kernels, absl::Sp
 // Makes the kernels of a backend: of all that the tables have, and of families that are not built in. Thread-safe.
 class KernelFactory {
  public:
-  // What kernels share is borrowed, and so are the tables.
+  // Borrows the parts that kernels share, and the tables.
   KernelFactory(const JitOptions& jit, FftTransforms& fft, absl::Span<const absl::Span<const FamilyKernel>> families);
 
   bool Has(const OpDef& op) const { return FactoryOf(op) != nullptr || FamilyOf(op) != nullptr; }
-  // UNSUPPORTED_ON_DEVICE, naming what is missing, where there is no kernel. The readers may be empty, where they are
-  // not known.
+  // Makes a kernel. UNSUPPORTED_ON_DEVICE, naming the missing feature, if there is none. The readers may be empty if
+  // they are not known.
   absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction,
                                                absl::Span<const int32_t> num_readers) const;
 
  private:
-  // nullptr where there is none.
+  // nullptr if there is none.
   MakeFamilyKernel* FamilyOf(const OpDef& op) const;
 
   const JitOptions jit_;

@@ -97,7 +97,7 @@ class Contraction {
   Contraction() = default;
   static absl::StatusOr<Contraction> Plan(DotSpace space, const std::array<DotOperand, 2>& operands, DType result_dtype,
                                           bool is_permuted);
-  // Plans one product that makes all of the result; false where boxes do.
+  // Plans one product that makes all of the result; false if boxes do.
   bool PlanWhole(const DotSpace& space, const std::array<DotOperand, 2>& operands, bool converts);
   void PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operands);
   bool PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands);

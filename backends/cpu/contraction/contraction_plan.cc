@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMinPanelBytes = int64_t{256} << 10;
 constexpr int64_t kMaxPanelBytes = int64_t{4} << 20;
 constexpr int64_t kTensorsToPanels = 12;
-// Of a result in F32 alone, to be rounded: operands are packed again for every box of it.
+// The most bytes of a result in F32 alone, to be rounded: operands are packed again for every box of it.
 constexpr int64_t kMaxRoundedBytes = int64_t{16} << 20;
 
 // Nanoseconds on one core, to choose by; only ratios matter.

@@ -7,8 +7,8 @@
 
 namespace tensord::cpu {
 
-// The kernel of dot_general, on every dtype. UNSUPPORTED_ON_DEVICE for other ops, and for sizes beyond what BLAS
-// counts.
+// Makes the kernel of dot_general, on every dtype. UNSUPPORTED_ON_DEVICE for other ops, and for sizes beyond BLAS's
+// counters.
 MakeKernel MakeDotKernel;
 
 // Returns the index space of a dot instruction, and the plan and the kernel of a part of it. Addresses of a part are

@@ -8,7 +8,7 @@ namespace {
 constexpr double kMostWork = 1 << 24;  // multiplications
 
 // Vectors lie across the batch: shorter ones leave lanes idle. With more terms, or larger matrices, packed tiles are as
-// fast as what is copied here, an element of each matrix at a time (tensor networks of hyperedges, docs/why/0022).
+// fast as the copies made here, an element of each matrix at a time (tensor networks of hyperedges, docs/why/0022).
 constexpr int64_t kLeastBatch = 16;
 constexpr int64_t kMostTerms = 16;
 constexpr int64_t kMostSide = 128;

@@ -19,10 +19,11 @@ namespace tensord::cpu {
 // thread.
 class LaneProduct {
  public:
-  // Both operands, copied into the order of lanes: they leave half of a session's workspace to what goes by.
+  // The bytes of both operands, copied into the order of lanes: they leave half of a session's workspace to the
+  // operands and results that go by.
   static constexpr int64_t kMostPanelBytes = int64_t{4} << 20;
 
-  // Plans the contraction; nothing where it is no such one, or the machine lacks the loops.
+  // Plans the contraction; nothing if it is no such one, or the machine lacks the loops.
   static std::optional<LaneProduct> Plan(const DotSpace& space, DType dtype);
   // Answers whether a contraction of these sizes would be such a one if its result lay like that.
   static bool TakesSizes(int64_t rows, int64_t columns, int64_t terms, int64_t batch, DType dtype);

@@ -21,7 +21,7 @@ namespace tensord::cpu {
 // threads.
 class ModeProduct {
  public:
-  // Plans the product; nothing where neither operand is such a matrix, or the machine lacks the loops.
+  // Plans the product; nothing if neither operand is such a matrix, or the machine lacks the loops.
   static std::optional<ModeProduct> Plan(const DotSpace& space, DType dtype, bool conjugates_lhs, bool conjugates_rhs);
 
   void Run(const char* lhs, const char* rhs, char* result, ThreadPool& pool) const;

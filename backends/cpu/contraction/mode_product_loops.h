@@ -25,7 +25,7 @@ struct ModeProductRuns {
   int64_t rows = 0;
   const int64_t* term_offsets = nullptr;
   const int64_t* row_offsets = nullptr;
-  // Blocks of kModeRows rows, the last one of what is left: of a block term after term, the rows side by side.
+  // Blocks of kModeRows rows, the last one with the rest: each block term after term, the rows side by side.
   const void* matrix = nullptr;
   bool conjugates = false;  // y
 };

@@ -44,7 +44,7 @@ struct GemmEpilogue {
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class TiledGemm {
  public:
-  // Plans the product; nothing where the machine lacks the loops or they are not the fastest way. Operands may be read
+  // Plans the product; nothing if the machine lacks the loops or they are not the fastest way. Operands may be read
   // with zeros around them.
   static std::optional<TiledGemm> Plan(const DotSpace& space, DType dtype, const PaddedTensors& padded = {});
   // Plans the product of operands of which some are products of factors.

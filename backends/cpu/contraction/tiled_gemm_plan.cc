@@ -14,7 +14,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Terms of one row, so that a panel of b stays in the nearest cache; more where nothing but rows of a is packed. In F64
+// The bytes of one row: a panel of b stays in the nearest cache. More if nothing but rows of a is packed. In F64
 // 256 x 256 takes 1.04 times as long with half of the first, and with twice; 1024 x 1024 with half of the last.
 constexpr int64_t kTermBlockBytes = 3 << 10;
 constexpr int64_t kLongTermBlockBytes = 4 << 10;

@@ -17,7 +17,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Of lines that are packed together: shorter ones are copied with zeros around first.
+// The least run of lines that are packed together: shorter ones are copied with zeros around first.
 constexpr int64_t kLeastPackedRun = 16;
 
 alignas(64) constexpr char kZero[64] = {};  // one element of any dtype

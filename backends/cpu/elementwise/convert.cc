@@ -11,7 +11,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Elements between the two conversions, on the stack: 6 KiB in the nearest cache beside what is read and written.
+// Elements between the two conversions, on the stack: 6 KiB in the nearest cache beside operand and result.
 constexpr int64_t kConvertedAtOnce = 512;
 
 // A block as the floats that the 16-bit result is rounded from, once.

@@ -28,7 +28,7 @@ HWY_INLINE ComplexVector<V> Product(ComplexVector<V> a, ComplexVector<V> b) {
   return {hn::Sub(hn::Mul(a.r, b.r), hn::Mul(a.i, b.i)), hn::Add(hn::Mul(a.r, b.i), hn::Mul(a.i, b.r))};
 }
 
-// As many lanes as a vector of doubles has.
+// A tag of as many lanes as a vector of doubles has.
 template <typename T>
 using LanesTag = hn::Rebind<T, hn::ScalableTag<double>>;
 

@@ -10,7 +10,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Of the values that are kept for later stages: more than that goes through memory.
+// The bytes of values kept for later stages: more goes through memory.
 constexpr int64_t kKeptBytes = int64_t{1} << 20;
 constexpr int64_t kFetchedBytes = int64_t{1} << 20;
 constexpr int64_t kPeriodicBytes = int64_t{8} << 10;

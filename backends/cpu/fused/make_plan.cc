@@ -28,12 +28,12 @@ constexpr int64_t kDirectTiles = 16;
 // Between neighbouring registers, so that the same element of many does not fall into one set of the cache.
 constexpr int64_t kRegisterSkew = 320;
 
-// Of a map that code goes through row by row: shorter rows cost it more than they cost tiles.
+// The shortest row of a map that code goes through row by row: shorter rows cost it more than they cost tiles.
 constexpr int64_t kMinRow = 8;
 constexpr int64_t kMaxRowBytes = kMaxDirectTileBytes;
 
-// 10 µs of a task: a fork and its tables cost a fraction of one. Where there are plenty of tasks they are longer, as
-// each waits for what it streamed (LayerNorm of 768 x 8192: 2.75 ms of a thread where it was 3.1).
+// 10 µs of a task: a fork and its tables cost a fraction of one. If there are plenty of tasks they are longer, as each
+// waits for its streamed stores (LayerNorm of 768 x 8192: 2.75 ms of a thread where it was 3.1).
 constexpr int64_t kTaskPicoseconds = 10'000'000;
 constexpr int64_t kMaxFusedTasks = 1024;
 constexpr int64_t kPlentyOfTasks = 64;
@@ -43,7 +43,7 @@ constexpr int64_t kFewGroups = 16;  // of which parts are tasks: more keep any t
 // A group that is fetched while another one runs: a quarter of a common second cache. LayerNorm of 768 x 8192 took 3.2
 // ms of a thread with it, 4.6 without.
 constexpr int64_t kMaxFetchedGroupBytes = int64_t{128} << 10;
-// Stages of groups that are split wait for each other: what is split makes a few tasks each.
+// Stages of split groups wait for each other: a split group makes a few tasks each.
 constexpr int64_t kLeastSplit = 2;
 constexpr int64_t kMaxFoldParts = 32;
 // Tasks with more memory than the stack may hold get it from the kernel's scratch: as many as this is enough for, but
@@ -60,14 +60,14 @@ int64_t WidestElement(const MicroProgram& program) {
   return widest;
 }
 
-// Whether nothing lies between the operands and the results but what is in the machine's registers.
+// Tells whether nothing lies between the operands and the results but values in the machine's registers.
 bool IsDirect(const FusedPlan& plan, int64_t registers) {
   const auto is_periodic = [](const FusedAccess& access) { return access.is_periodic; };
   return registers == 0 && !plan.runs.empty() && plan.repeats.empty() &&
          std::none_of(plan.accesses.begin(), plan.accesses.end(), is_periodic);
 }
 
-// Whether the operands' elements, or their products, are added up where they lie and nothing else is done.
+// Tells whether the operands' elements, or their products, are added up in place and nothing else is done.
 bool FoldsDirectly(const FusedPlan& plan, int64_t registers) {
   if (registers != 0 || plan.space.is_map() || !plan.space.has_single_rows() || plan.folds.empty()) return false;
   constexpr DTypeSet kFolded = kIntegers | kLaneFloats;
@@ -105,8 +105,7 @@ int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest, i
   return std::clamp(kTilesBytes / live, kMinTileBytes, kMaxTileBytes) / widest / 16 * 16;
 }
 
-// Places what folds have in the making, which ends with the stage, from `begin` of the task's memory on; returns how
-// much that takes.
+// Places the state of folds, which ends with the stage, from `begin` of the task's memory on; returns its size.
 int64_t LayOutFolds(FusedPlan* plan, int64_t begin) {
   plan->fold_offsets.assign(plan->folds.size(), 0);
   plan->partial_offsets.assign(plan->folds.size(), 0);
@@ -159,8 +158,8 @@ void LeaveToTheMachine(FusedPlan* plan) {
   plan->fetched_bytes = 0;
 }
 
-// Where several groups fit the cache the next one is fetched: the steps of all stages leave more time for it than those
-// of the first one, which reads the operands, and lines asked for faster than memory answers are dropped.
+// If several groups fit the cache, the next one is fetched. The steps of all stages leave more time for it than those
+// of the first stage, which reads the operands, and lines asked for faster than memory answers are dropped.
 void FetchNextGroups(FusedPlan* plan) {
   const FusedSpace& space = plan->space;
   if (space.is_map() || plan->is_split) return;
@@ -192,7 +191,7 @@ void FetchNextGroups(FusedPlan* plan) {
   plan->group_fetched_lines = CeilDiv(bytes / 64, std::max<int64_t>(1, steps)) + 1;
 }
 
-// Where tiles lie in rows their addresses follow from one another, and need not be found for each.
+// If tiles lie in rows, their addresses follow from one another, and need not be found for each.
 void StepAlongRows(FusedPlan* plan) {
   const FusedSpace& space = plan->space;
   if (!space.has_tiles_in_rows() || space.num_tiles() == 0) return;
@@ -209,7 +208,7 @@ void StepAlongRows(FusedPlan* plan) {
   tile.erase(end, tile.end());
 }
 
-// What is left of a tile's steps where addresses are there: no loads, and no stores that are through as it is.
+// Keeps the steps of a tile that remain if addresses are there: no loads, and no stores that are through as it is.
 void LeaveOutPlaces(FusedPlan* plan) {
   std::copy_if(plan->stages[0].tile.begin(), plan->stages[0].tile.end(), std::back_inserter(plan->placed),
                [](const FusedStep& step) {
@@ -218,7 +217,7 @@ void LeaveOutPlaces(FusedPlan* plan) {
                });
 }
 
-// The plan for tiles of the greatest size, of which the tiles' size follows.
+// Returns the plan for tiles of the greatest size, of which the tiles' size follows.
 absl::StatusOr<FusedPlan> DraftOf(const MicroProgram& program, const FusedSpace& space, JitIsa isa, JitOptions::Use use,
                                   int64_t widest) {
   FusedPlan draft{.space = space};
@@ -268,7 +267,7 @@ void CutTasks(int64_t group_cost, FusedPlan* plan) {
     plan->num_items = groups;
     plan->items_per_task = std::max(CeilDiv(kTaskPicoseconds, group_cost), CeilDiv(groups, kMaxFusedTasks));
   }
-  // A task has to place its operands, and waits for what it streamed; where there are plenty they are longer.
+  // A task has to place its operands, and waits for its streamed stores; if there are plenty of tasks they are longer.
   if (!plan->is_split) {
     plan->items_per_task =
         std::clamp(plan->num_items / kPlentyOfTasks, plan->items_per_task, kMaxTaskGrowth * plan->items_per_task);
@@ -326,7 +325,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   return plan;
 }
 
-// What code must save to be worth the time that it takes to make.
+// The operations that code must save to be worth the time of making it.
 constexpr int64_t kMinJittedOps = 4096;
 
 bool IsWorthCode(const MicroProgram& program, JitOptions::Use use) {
@@ -354,13 +353,13 @@ bool IsMapOfRows(const MicroProgram& program) {
          std::any_of(all.begin(), all.end(), is_element);
 }
 
-// The same with rows gone through as those that are reduced are: once read, such an element stays in a register.
+// The same with rows gone through like reduced ones: once read, such an element stays in a register.
 MicroProgram InRows(MicroProgram program) {
   program.axes[0].is_reduced = true;
   return program;
 }
 
-// Whether each result that is too big for the cache goes past it.
+// Tells whether each result that is too big for the cache goes past it.
 bool StreamsAll(const FusedPlan& plan) {
   const auto may_stream = [](const FusedAccess& access) { return access.may_stream; };
   return std::count_if(plan.accesses.begin(), plan.accesses.end(), may_stream) ==

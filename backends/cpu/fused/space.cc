@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kMinGroupPoints = 64;
 constexpr int64_t kShortRow = 256;
 constexpr int64_t kMinRows = 16;  // that are worth to be taken together
-// What a group that is read more than once should not exceed, so that it is still in the second-level cache.
+// The most bytes of a group that is read more than once, so that it is still in the second-level cache.
 constexpr int64_t kGroupBytes = int64_t{512} << 10;
 constexpr int64_t kMinWidth = 128;
 constexpr int64_t kMinRowTile = 64;

@@ -8,9 +8,9 @@
 namespace tensord::cpu {
 namespace {
 
-// What is so many cheap operations away is computed again rather than read.
+// A value so many cheap operations away is computed again rather than read.
 constexpr int64_t kCheapToRepeat = 2;
-// The same, a byte of the value, of what would go through memory and is read by one stage more.
+// The same for each byte of a value that would go through memory and is read by one more stage.
 constexpr int64_t kLargeCheapToRepeat = 2;
 constexpr int64_t kCostLimit = int64_t{1} << 20;
 

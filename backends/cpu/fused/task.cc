@@ -16,7 +16,7 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kFusedRunsAhead = 6;  // that memory is asked for: short runs take less time than it takes to answer
-// Of rows that are gone through between two looks whether the run is still wanted: about a millisecond.
+// The points of rows between two looks whether the run is still wanted: about a millisecond.
 constexpr int64_t kMostPointsOfRows = int64_t{1} << 20;
 
 template <typename T>

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kGatherTaskBytes = int64_t{256} << 10;  // as of copies (layout/strided_copy.cc)
 constexpr int64_t kLeastStreamedRunBytes = 256;           // shorter rows fill lines of the cache in pieces
-// Windows of which an element is picked before the next one: what they pick from stays in the cache meanwhile.
+// Windows of which an element is picked before the next one: their elements stay in the cache meanwhile.
 constexpr int64_t kPickedGatherWindows = 8192;
 
 class GatherKernel final : public Kernel {

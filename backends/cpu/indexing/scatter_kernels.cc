@@ -24,7 +24,7 @@ namespace {
 
 // Updates of fewer bytes are not worth a second thread.
 constexpr int64_t kSerialBytes = int64_t{32} << 10;
-// What a slab should have of a run that is cut.
+// The least bytes that a slab should have of a cut run.
 constexpr int64_t kLeastScatterRunBytes = 256;
 // The rows of windows lie anywhere; asked for so many windows ahead they arrive in time.
 constexpr int64_t kWindowsAhead = 8;
@@ -188,7 +188,7 @@ class ScatterKernel final : public Kernel {
     }
   }
 
-  // Applies what falls into [low, high) along the axis; -1: everything.
+  // Applies the updates that fall into [low, high) along the axis; -1: all.
   void Apply(const Call& call, int64_t axis, int64_t low, int64_t high) const {
     if (plan_.window_elements() == 1 && plan_.is_lookup()) {
       return plan_.index_dtype() == DType::kI32 ? ApplyLookups<int32_t>(call, axis, low, high)

@@ -99,7 +99,7 @@ bool WindowPlan::IsBatching(int64_t operand_axis) const {
   return std::any_of(batch_.begin(), batch_.end(), [=](const BatchAxis& b) { return b.operand_axis == operand_axis; });
 }
 
-// Adds what the index vectors say to the starts of a run of windows along the fastest batch axis.
+// Adds the index vectors' values to the starts of a run of windows along the fastest batch axis.
 template <typename Index>
 void WindowPlan::AddComponents(const Index* indices, int64_t step, int64_t count, int64_t along, int64_t first,
                                Starts* starts) const {

@@ -7,8 +7,8 @@
 
 namespace tensord::cpu {
 
-// Writes what folds do with vectors of 64 bytes (AVX-512); their nodes say op and dtype. A guarded fold is the maximum
-// or minimum of floats as the machine has it, which is wrong only where there is NaN, beside a sum that is NaN then.
+// Writes folds with vectors of 64 bytes (AVX-512); their nodes give op and dtype. A guarded fold is the machine's
+// maximum or minimum of floats, beside a sum. It is wrong only if there is a NaN; then the sum is NaN.
 class JitFoldEmitter : public JitTurnEmitter {
  protected:
   JitFoldEmitter(JitIsa isa, TurnShape shape, size_t buffer_bytes, void* buffer)
@@ -17,7 +17,7 @@ class JitFoldEmitter : public JitTurnEmitter {
   // out = a and b combined, in the lanes of k7 where it is partial. May write the first three scratch registers.
   void Combine(const JitNode& fold, bool is_guarded, bool is_partial, const Xmm& out, const Xmm& a, const Xmm& b);
   void AddGuard(const JitNode& fold, bool is_partial, const Xmm& out, const Xmm& a, const Xmm& b);
-  // What changes nothing that it is combined with; of a sum -0.
+  // Returns the neutral element; for a sum -0.
   Xbyak::Address StartOf(const JitNode& fold);
   // The lanes of x to one, its first: halves of them, or neighbours with the identity of a sum before them, as runs are
   // folded (reduce/runs-inl.h).

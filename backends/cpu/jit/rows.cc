@@ -45,7 +45,7 @@ bool IsMapJitted(const JitRows& rows, JitIsa isa) {
   if (isa == JitIsa::kNone || !std::all_of(rows.stages.begin(), rows.stages.end(), is_map)) return false;
   if (isa == JitIsa::kAvx512) return true;
   const int lanes = ShapeOf(WidestRegister(rows), isa).lanes;
-  // Beside C128 what has four bytes or less does not fill even a small vector.
+  // Beside C128, elements of four bytes or less do not fill even a small vector.
   const auto fills_vectors = [&](const JitProgram& program) {
     return std::all_of(program.nodes.begin(), program.nodes.end(),
                        [&](const JitNode& node) { return lanes * RegisterBytes(node.dtype) >= 16; });
@@ -67,14 +67,14 @@ constexpr int kMaxTurns = 4;
 // Two guarded folds, or four others; of 32 registers the rest is for the values that are folded.
 constexpr int kFoldRegisters = 16;
 
-// Writes a loop over rows, in which the stages follow one another. Whatever needs masks of elements is written for
+// Writes a loop over rows, in which the stages follow one another. Code that needs masks of elements is written for
 // AVX-512 only: parts of vectors, folds, and results of single elements. The frame, from rsp up: slots of all
 // schedules, one after the other; single elements as vectors; accumulators of folds that are not in registers;
-// addresses; the rows that are left. rbx: `at`; r13: elements done, r15: twice that where elements have 16 bytes.
+// addresses; the rows that are left. rbx: `at`; r13: elements done, r15: twice that if elements have 16 bytes.
 //
-// A maximum or minimum of floats is that of the machine, which is wrong only where there is NaN: the sum of the
-// elements tells, and the row is folded again then. Where the loop stores, it must not be gone through twice, so that
-// NaN is looked for at once.
+// A maximum or minimum of floats is the machine's, which is wrong only if there is a NaN: the sum of the elements
+// tells, and the row is folded again then. A loop with stores must not be gone through twice, so that it looks for NaN
+// at once.
 class RowsCompiler : public JitFoldEmitter {
  public:
   RowsCompiler(const JitRows& rows, JitIsa isa, bool streams, size_t buffer_bytes, void* buffer)
@@ -236,7 +236,7 @@ class RowsCompiler : public JitFoldEmitter {
       mov(rax, ptr[rbx + place.index * 8]);
       mov(ptr[rsp + address], rax);
     }
-    // What is the same for all rows.
+    // Sets the values that are the same for all rows.
     for (const JitRows::Stage& stage : rows_.stages) {
       for (const JitProgram* program : {&stage.kept, &stage.loop}) {
         for (const JitNode& node : program->nodes) {
@@ -263,7 +263,7 @@ class RowsCompiler : public JitFoldEmitter {
     }
   }
 
-  // Which calls do not keep.
+  // Sets the mask, which calls do not keep.
   void SetMask(int64_t count) {
     mov(eax, static_cast<uint32_t>((uint64_t{1} << count) - 1));
     kmovw(k7, eax);
@@ -286,7 +286,7 @@ class RowsCompiler : public JitFoldEmitter {
     for (int f = 0; f < fold.number; ++f) index += kMaxTurns * (scene.folds[static_cast<size_t>(f)].is_guarded ? 2 : 1);
     return index + k + (is_guard ? kMaxTurns : 0);
   }
-  // The accumulator, in its register or brought into one.
+  // Returns the accumulator, in its register or brought into one.
   Xmm Accumulator(const StageScene& scene, const Fold& fold, int k, bool is_guard, int scratch) {
     const int index = Index(scene, fold, k, is_guard);
     if (scene.folds_in_registers) {

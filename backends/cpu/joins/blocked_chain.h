@@ -19,13 +19,13 @@
 namespace tensord::cpu {
 
 // The kernels of a chain of segments, each made for one block, and the walk over the blocks. A thread takes a block and
-// runs all kernels of it; what passes between them is in memory of the thread's own, part of the chain's scratch.
+// runs all kernels of it; values that pass between them are in memory of the thread's own, part of the chain's scratch.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, but for segments of very many operands. Same
 // bits for any number of threads.
 class BlockedChain final : public Join {
  public:
-  // Makes the kernels of the plan. Refuses what their factories refuse.
+  // Makes the kernels of the plan. Refuses as their factories do.
   static absl::StatusOr<std::unique_ptr<const BlockedChain>> Create(const ChainPlan& plan, const JoinContext& context);
 
   size_t num_segments() const override { return steps_.size(); }
@@ -51,7 +51,7 @@ class BlockedChain final : public Join {
   std::vector<Slot> passing_;
   int64_t num_blocks_ = 0;
   int64_t passing_bytes_ = 0;
-  // Where a slot has what passes between kernels, their scratch and their workspace.
+  // The offsets in a slot of the values that pass between kernels, their scratch and their workspace.
   int64_t scratch_offset_ = 0;
   int64_t workspace_offset_ = 0;
   int64_t slot_bytes_ = 0;

@@ -26,7 +26,7 @@ struct JoinAxis {
   size_t result = 0;
   std::array<size_t, 2> operands = {kNoAxis, kNoAxis};
   int64_t size = 1;
-  // What would be read again if it were cut: by each of its parts, a tensor that does not have it.
+  // The bytes read again if it were cut: by each of its parts, a tensor that does not have it.
   int64_t read_again = 0;
   int64_t stride = 0;  // the shortest in what is read from outside
 };
@@ -59,7 +59,8 @@ std::vector<JoinAxis> ResultAxes(const BoundInstruction& dot) {
   return axes;
 }
 
-// The cuts of a tensor, of which `axis_of` says its axis; the last of the axes is the fastest from block to block.
+// Returns the cuts of a tensor, of which `axis_of` says its axis; the last of the axes is the fastest from block to
+// block.
 template <typename AxisOf>
 std::vector<AxisCut> CutsOf(absl::Span<const std::pair<JoinAxis, int64_t>> axes, const AxisOf& axis_of) {
   std::vector<AxisCut> cuts;
@@ -73,7 +74,7 @@ class ProductJoin {
   ProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits)
       : products_(segments.subspan(0, segments.size() - 1)), dot_(segments.back()), limits_(limits) {}
 
-  // Whether they are a join.
+  // Tells whether they are a join.
   bool Matches() {
     if (dot_.bound.micro != nullptr || !Is(*dot_.bound.op, CoreOp::kDotGeneral)) return false;
     if (dot_.operands[0] == dot_.operands[1] || dot_.bound.results[0].num_bytes() == 0) return false;
@@ -141,8 +142,8 @@ class ProductJoin {
     return s < orders_.size() ? orders_[s] : absl::Span<const size_t>();
   }
 
-  // In which order the axes of a product's box lie: those of the batch first where its matrices are small, so that
-  // vectors lie across them, and of these first what the contraction sums.
+  // Returns the order of the axes of a product's box. If its matrices are small, those of the batch come first, so that
+  // vectors lie across them, and of these the contraction's summed axes come first.
   std::vector<size_t> OrderOf(size_t s) const {
     const BoundInstruction& product = products_[s].bound;
     if (product.micro != nullptr || !Is(*product.op, CoreOp::kDotGeneral)) return {};
@@ -171,7 +172,7 @@ class ProductJoin {
     return order;
   }
 
-  // Axes that all operands have which pass, the best to be cut first: least is read again, and runs stay long.
+  // Returns axes that all passing operands have, the best to be cut first: least is read again, and runs stay long.
   std::vector<JoinAxis> Candidates() const {
     std::vector<JoinAxis> candidates;
     for (JoinAxis& axis : ResultAxes(dot_.bound)) {
@@ -204,7 +205,7 @@ class ProductJoin {
     return true;
   }
 
-  // As many as it takes for the boxes of a block to have so many bytes.
+  // Chooses as many axes as it takes for the boxes of a block to have so many bytes.
   bool ChooseAxes(int64_t block_bytes) {
     axes_.clear();
     orders_.clear();
@@ -263,7 +264,7 @@ std::optional<ChainPlan> PlanProductJoin(absl::Span<const SegmentInstruction> se
     if (segments.size() <= products) continue;
     ProductJoin join(segments.subspan(0, products + 1), limits);
     if (!join.Matches()) continue;
-    // What is read again by small blocks costs more than what large ones bring from the last cache.
+    // The rereads of small blocks cost more than the reads of large ones from the last cache.
     std::optional<ChainPlan> plan = join.Plan(std::max(limits.block_bytes, limits.large_block_bytes));
     if (plan.has_value()) return plan;
   }

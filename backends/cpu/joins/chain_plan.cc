@@ -10,12 +10,12 @@
 namespace tensord::cpu {
 namespace {
 
-// Fewer blocks than threads want pay only where one is smaller than this part of what it may have.
+// Fewer blocks than threads want pay only if one is smaller than this part of its bound.
 constexpr int64_t kSmallChainBlockPart = 4;
-// Of smaller blocks the calls cost more than memory would.
+// The least part of a block's bound: in smaller blocks the calls cost more than memory would.
 constexpr int64_t kLeastBlockPart = 16;
-// Of a contraction, for each element that it takes from the cache instead of from memory: with more it does not wait
-// for memory.
+// The multiplications of a contraction for each element that it takes from the cache instead of from memory: with more
+// it does not wait for memory.
 constexpr double kMostChainMultiplications = 512;
 constexpr size_t kMostSegments = 64;  // bounds the time of planning
 
@@ -25,7 +25,7 @@ class Chain {
   Chain(absl::Span<const SegmentInstruction> segments, int64_t num_blocks, int64_t least_bytes)
       : segments_(segments), num_blocks_(num_blocks), least_bytes_(least_bytes) {}
 
-  // As many segments as can be had.
+  // Adds as many segments as can be had.
   void Grow() {
     while (cuts_.size() < std::min(segments_.size(), kMostSegments) && Add(segments_[cuts_.size()])) {
       if (IsClosed()) length_ = cuts_.size();
@@ -125,14 +125,14 @@ class Chain {
     return true;
   }
 
-  // Whether nobody but these segments reads any result but the last one's.
+  // Tells whether nobody but these segments reads any result but the last one's.
   bool IsClosed() const {
     return std::all_of(values_.begin(), values_.end(), [&](const auto& value) {
       return value.second.readers_left == 0 || value.second.writer + 1 == cuts_.size();
     });
   }
 
-  // In an operand that may be overwritten, in a piece that is free again, or behind all others.
+  // Returns a place in an operand that may be overwritten, in a piece that is free again, or behind all others.
   int64_t PlaceOf(size_t s, size_t result, const SegmentBlocks& cut, const Value& value) {
     const int64_t bytes = RoundUp(value.bytes / num_blocks_, 64);
     for (Piece& piece : pieces_) {
@@ -170,7 +170,8 @@ class Chain {
   int64_t passing_bytes_ = 0;
 };
 
-// Of the longest the one of the largest blocks. The first segment passes a value of that type on.
+// Returns the longest chain, and of several the one with the largest blocks. The first segment passes a value of that
+// type on.
 std::optional<ChainPlan> LongestChain(absl::Span<const SegmentInstruction> segments, const ConcreteType& passed,
                                       int64_t block_bytes, const ChainLimits& limits) {
   std::optional<ChainPlan> best;

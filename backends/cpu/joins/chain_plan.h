@@ -12,14 +12,14 @@
 
 namespace tensord::cpu {
 
-// The numbers of equal contiguous blocks that a tensor can be cut into, up to so many, ascending.
+// Returns the numbers of equal contiguous blocks that a tensor can be cut into, up to so many, ascending.
 std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most);
 
-// Segments that follow each other and run together, block by block: of a block all segments one after the other, so
-// that what passes between them stays in the cache. Each reads of the others' results only the pieces of its own block,
-// and nobody else reads any but the last one's. How many blocks there are follows from sizes alone.
+// Segments that follow each other and run together, block by block: all segments of a block one after the other, so
+// that values between them stay in the cache. Each reads only the pieces of its own block of the others' results, and
+// nobody else reads any but the last one's. The number of blocks follows from sizes alone.
 struct ChainPlan {
-  // Where a tensor lies: in the block's own memory, or in a slot, at its place in the whole.
+  // The place of a tensor: in the block's own memory, or in a slot, at its place in the whole.
   struct Place {
     bool passes = false;
     int64_t offset = 0;
@@ -37,7 +37,7 @@ struct ChainPlan {
   int64_t passing_bytes = 0;  // of one block
 };
 
-// The longest chain that starts with the first of these segments; nothing where there is none that pays. Borrows the
+// Plans the longest chain that starts with the first of these segments; nothing if there is none that pays. Borrows the
 // segments.
 std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits);
 

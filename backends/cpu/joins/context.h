@@ -15,8 +15,8 @@ namespace tensord::cpu {
 
 class FftTransforms;
 
-// When a product runs the elementwise kernels beside it: the one that follows it, and multiplications that make its
-// operands.
+// The cases in which a product runs the elementwise kernels beside it: the one that follows it, and multiplications
+// that make its operands.
 enum class EpilogueUse {
   kNever,
   kWhereItPays,  // by sizes alone
@@ -25,7 +25,7 @@ enum class EpilogueUse {
 
 // When segments run together, a part of a tensor at a time.
 struct ChainLimits {
-  // Of all values that pass between the segments, in one block, at most; 0: no blocks. Where such blocks would read
+  // The most bytes of all values that pass between the segments, in one block; 0: no blocks. If such blocks would read
   // operands too often, larger ones are tried.
   int64_t block_bytes = 0;
   int64_t large_block_bytes = 0;
@@ -35,11 +35,11 @@ struct ChainLimits {
   int64_t least_blocks = 2;      // for the threads to share, unless blocks are small
 };
 
-// Allows as much as the second-level cache for a block: what does not stay there is near in the next one, of which
-// large blocks take a part.
+// Allows as much as the second-level cache for a block: values that do not stay there are near in the next cache, and
+// large blocks take a part of it.
 ChainLimits MachineChainLimits();
 
-// What joins are made with. Borrows all of it.
+// The parts that joins are made with. Borrows all of them.
 struct JoinContext {
   using Make = absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction& instruction,
                                                        absl::Span<const int32_t> num_readers);
@@ -51,7 +51,7 @@ struct JoinContext {
   ChainLimits limits;
   int threads = 1;
 
-  // As MakeKernel: the kernel of a part of an instruction.
+  // Makes the kernel of a part of an instruction, as MakeKernel.
   absl::StatusOr<std::unique_ptr<Kernel>> operator()(const BoundInstruction& part) const { return make(part, {}); }
 };
 

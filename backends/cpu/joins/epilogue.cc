@@ -39,7 +39,7 @@ std::string Epilogue::Describe() const {
 
 void Epilogue::Run(const KernelArgs& args, const GemmPiece& piece, char* memory) const {
   FusedTask task(plan_, args, memory);
-  // Columns that follow one another, both where they are and where they belong, are one.
+  // Columns that follow one another, both at their source and at their place, are one.
   const bool is_one = piece.columns == 1 || (piece.first_step == piece.rows && piece.elements_step == piece.rows);
   const bool is_in_place = args.operands[static_cast<size_t>(operand_)] != nullptr;
   task.RunPoints({.begin = piece.first,

@@ -23,12 +23,12 @@ class Epilogue {
  public:
   // Tells whether each element of the operand is read for the one element of the same place and no other.
   static bool IsPointwise(const MicroProgram& micro, size_t operand);
-  // Plans the kernel for an operand that is read like that. Nothing where an instruction has no function here.
+  // Plans the kernel for an operand that is read like that. Nothing if an instruction has no function here.
   static std::optional<Epilogue> Plan(const MicroProgram& micro, size_t operand, const JitOptions& jit);
 
-  // The result to whose memory the product may be written before the kernel is run on it; -1 where there is none.
+  // Returns the result to whose memory the product may be written before the kernel is run on it; -1 if there is none.
   int32_t in_place_result() const { return in_place_result_; }
-  // What Run needs, aligned to 64.
+  // Returns the bytes that Run needs, aligned to 64.
   int64_t task_bytes() const { return plan_.task_bytes; }
   std::string Describe() const;
 

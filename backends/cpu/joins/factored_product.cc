@@ -16,14 +16,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What one segment multiplies, in the order in which it does.
+// The factors of one segment, in the order in which it multiplies.
 struct Multiplication {
   FactoredTensor tensor;
   absl::InlinedVector<size_t, 2> operands;  // of the segment, by factor
 };
 
-// The loads of a program that does nothing but multiply them, one after the other. Nothing for others, as those where
-// two products are multiplied.
+// Returns the loads of a program that only multiplies them, one after the other. Nothing for others, such as a product
+// of two products.
 std::optional<Multiplication> FactorsOf(const MicroProgram& micro, DType dtype) {
   if (micro.results.size() != 1 || micro.has_reduced_axes()) return std::nullopt;
   Multiplication made;
@@ -63,15 +63,15 @@ std::optional<Multiplication> FactorsOf(const BoundInstruction& map) {
   return alone.has_value() ? FactorsOf(*alone, dtype) : std::nullopt;
 }
 
-// Which sides are exchanged, and the product of what is read there.
+// The sides that are exchanged, and the product of the operands read there.
 struct TiledSides {
   TiledGemm product;
   DotSpace space;
   bool are_swapped = false;
 };
 
-// The sides exchanged where the result begins with an axis of the second operand, and columns in the order in which
-// they are read where only that suits the tiles.
+// Returns the space with its sides exchanged if the result begins with an axis of the second operand, and with columns
+// in the order in which they are read if only that suits the tiles.
 std::optional<TiledSides> PlanSides(DotSpace space, DType dtype, FactoredTensors factored) {
   const DotAxisList &rows = space.roles[kRows], &columns = space.roles[kColumns];
   const bool swaps = !rows.empty() && !columns.empty() && columns[0].strides[kDotResult] == 1;
@@ -88,7 +88,7 @@ std::optional<TiledSides> PlanSides(DotSpace space, DType dtype, FactoredTensors
   return TiledSides{.product = *std::move(product), .space = std::move(space), .are_swapped = swaps};
 }
 
-// Where what is multiplied would leave the thread's cache on its way to the contraction.
+// Tells whether the product would leave the thread's cache on its way to the contraction.
 bool Pays(const ConcreteType& product) { return product.num_bytes() > MachineCacheSizes().l2; }
 
 }  // namespace

@@ -17,15 +17,15 @@
 
 namespace tensord::cpu {
 
-// A contraction with one or two multiplications before it that make its operands for nobody else, of broadcasts mostly:
-// factors are multiplied where the contraction packs them, and what they make is never written. Each product is rounded
-// as it would be there.
+// A contraction with one or two multiplications before it, mostly of broadcasts, that make its operands for nobody
+// else: the contraction multiplies factors as it packs them, and never writes their product. Each product is rounded as
+// it would be by itself.
 class FactoredProduct final : public Join {
  public:
-  // Plans the first of these segments; null where they do not run together.
+  // Plans the first of these segments; null if they do not run together.
   static std::unique_ptr<const FactoredProduct> Plan(absl::Span<const SegmentInstruction> segments, EpilogueUse use);
 
-  // Whether it is one product of matrices whose factored rows lie side by side: the fastest to be packed.
+  // Tells whether it is one product of matrices whose factored rows lie side by side: the fastest to be packed.
   bool packs_runs_of_rows() const { return packs_runs_of_rows_; }
 
   size_t num_segments() const override { return passing_.size() + 1; }
@@ -42,7 +42,7 @@ class FactoredProduct final : public Join {
                                                          const SegmentInstruction& dot, EpilogueUse use);
 
   const TiledGemm product_;
-  // By side of the products: the slots of the factors, or of the operand that is there.
+  // The slots of the factors, or of the operand that is there, by side of the products.
   std::array<absl::InlinedVector<Slot, 2>, 2> operands_;
   std::array<bool, 2> is_factored_ = {false, false};
   bool packs_runs_of_rows_ = false;

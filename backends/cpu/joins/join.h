@@ -13,7 +13,7 @@
 
 namespace tensord::cpu {
 
-// What a join runs with.
+// The arguments of a join's run.
 struct JoinRun {
   absl::Span<void* const> slots;
   void* scratch = nullptr;    // of this join alone; null where it asked for none

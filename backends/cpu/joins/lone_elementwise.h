@@ -8,8 +8,8 @@
 
 namespace tensord::cpu {
 
-// The micro program of an elementwise op that is not fused, over all elements as one axis. Nothing for other ops, and
-// where an operand has neither as many elements as the result nor one.
+// Returns the micro program of an elementwise op that is not fused, over all elements as one axis. Nothing for other
+// ops, and if an operand has neither as many elements as the result nor one.
 std::optional<MicroProgram> ElementwiseProgram(const BoundInstruction& instruction);
 
 }  // namespace tensord::cpu

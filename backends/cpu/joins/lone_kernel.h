@@ -17,7 +17,7 @@ namespace tensord::cpu {
 // A segment that runs by itself.
 class LoneKernel final : public Join {
  public:
-  // Refuses what the kernel's factory refuses, naming the node.
+  // Makes the kernel. Refuses as its factory does, naming the node.
   static absl::StatusOr<std::unique_ptr<const LoneKernel>> Make(const SegmentInstruction& segment,
                                                                 const JoinContext& context);
 

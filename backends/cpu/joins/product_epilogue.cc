@@ -23,7 +23,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kLongestSumBytes = int64_t{2} << 10;
 constexpr int64_t kLeastLines = 128;
 
-// Which operand of the second segment the first one's result is, if that is read by nobody else and there; -1.
+// Returns the operand of the second segment that is the first one's result, if nobody else reads that and only there;
+// -1 if none.
 int64_t OperandThatPasses(const SegmentInstruction& first, const SegmentInstruction& second) {
   if (first.results.size() != 1 || first.num_readers[0] != 1) return -1;
   const auto reads = std::count(second.operands.begin(), second.operands.end(), first.results[0]);
@@ -31,8 +32,8 @@ int64_t OperandThatPasses(const SegmentInstruction& first, const SegmentInstruct
   return std::find(second.operands.begin(), second.operands.end(), first.results[0]) - second.operands.begin();
 }
 
-// Where the result leaves the caches on its way to the kernel and its sums are short enough for that to matter. What is
-// done a column at a time costs a little more, and few rows or columns leave the most of the time to the operands.
+// Tells whether the result leaves the caches on its way to the kernel and its sums are short enough for that to matter.
+// Work a column at a time costs a little more, and with few rows or columns most of the time goes to the operands.
 bool Pays(const DotSpace& space, const ConcreteType& result) {
   const int64_t term_bytes = std::max(SizeOf(DType::kF32), SizeOf(result.dtype));  // as computed
   return result.num_bytes() >= StreamedResultBytes() && space.Size(kSummed) * term_bytes <= kLongestSumBytes &&
@@ -51,7 +52,7 @@ std::unique_ptr<const ProductEpilogue> ProductEpilogue::Plan(absl::Span<const Se
   if (second.micro == nullptr) {
     alone = ElementwiseProgram(second);
     if (!alone.has_value()) return nullptr;
-    // One op writes over the product in a pass of its own as fast, unless what it writes is smaller.
+    // One op writes over the product in a pass of its own as fast, unless its result is smaller.
     const bool narrows = second.results[0].num_bytes() < first.results[0].num_bytes();
     if (use != EpilogueUse::kAlways && !narrows) return nullptr;
   }

@@ -19,15 +19,15 @@
 
 namespace tensord::cpu {
 
-// Two segments that run together: a product, and the elementwise kernel that alone reads its result and is run on each
-// piece of it while that lies in the cache of the thread that made it. Pieces are made in memory of the thread's own
-// where no sum is put together in the result, else in the memory of the kernel's result. Same bits as of the two by
-// themselves.
+// Two segments that run together: a product, and the elementwise kernel that alone reads its result. It runs on each
+// piece of the result while that lies in the cache of the thread that made it. Pieces are made in memory of the
+// thread's own if no sum is put together in the result, else in the memory of the kernel's result. Same bits as of the
+// two by themselves.
 class ProductEpilogue final : public Join {
  public:
   static constexpr size_t kNumSegments = 2;  // the product and the map
 
-  // Plans the first two of these segments; null where they do not run together.
+  // Plans the first two of these segments; null if they do not run together.
   static std::unique_ptr<const ProductEpilogue> Plan(absl::Span<const SegmentInstruction> segments,
                                                      const JoinContext& context);
 
@@ -36,7 +36,7 @@ class ProductEpilogue final : public Join {
   int64_t scratch_bytes() const override { return product_.scratch_bytes(); }
   int64_t workspace_bytes() const override { return workspace_bytes_; }
   std::string Describe(size_t segment) const override;
-  // The time of both is split by what the kernel took.
+  // Runs both, and splits their time by the kernel's.
   absl::Status Run(const JoinRun& run) const override;
 
  private:
@@ -51,7 +51,7 @@ class ProductEpilogue final : public Join {
   Slot passing_ = -1;
   size_t operand_ = 0;  // of the kernel: the product
   bool is_in_place_ = false;
-  // Where the workspace has blocks and the memory of tasks.
+  // The offset in the workspace of blocks and of the memory of tasks.
   int64_t blocks_offset_ = 0;
   int64_t tasks_offset_ = 0;
   int64_t task_bytes_ = 0;

@@ -12,13 +12,13 @@
 namespace tensord::cpu {
 namespace {
 
-// What is left to be cut while axes are gone through, the slowest first.
+// The part left to cut while axes are gone through, the slowest first.
 class Cutter {
  public:
   explicit Cutter(int64_t blocks) : rest_(blocks) {}
 
   bool is_done() const { return rest_ == 1; }
-  // How many parts an axis is cut into; 0 where they would not be equal.
+  // How many parts an axis is cut into; 0 if they would not be equal.
   int64_t PartsOf(int64_t size) {
     if (rest_ >= size) {
       if (rest_ % size != 0) return 0;

@@ -20,7 +20,7 @@
 
 namespace tensord::cpu {
 
-// Where the tensors of a segment lie in each of its blocks. A value type.
+// The places of a segment's tensors in each of its blocks. A value type.
 class BlockWalk {
  public:
   // One loop over blocks, the fastest first.
@@ -51,31 +51,31 @@ class BlockWalk {
 // Constant after Cut; borrows the instruction.
 class SegmentBlocks {
  public:
-  // Nothing where the segment cannot be cut like that.
+  // Returns nothing if the segment cannot be cut in this way.
   static std::optional<SegmentBlocks> Cut(const BoundInstruction& instruction, int64_t blocks);
 
-  // A reduction by itself, or a fused one whose results are its reductions, in blocks of its operands' slowest axes.
-  // Where these are kept, block b computes piece b of each result; where they are reduced, block b computes a tensor
-  // of each result's type, and the result is what these are reduced to. Nothing where it cannot be cut like that.
+  // Cuts a reduction by itself, or a fused one whose results are its reductions, into blocks of its operands' slowest
+  // axes. If these are kept, block b computes piece b of each result. If they are reduced, block b computes a tensor of
+  // each result's type, and the reduction of these is the result. Nothing if it cannot be cut in this way.
   static std::optional<SegmentBlocks> CutReduction(const BoundInstruction& instruction, int64_t blocks);
 
-  // Blocks that have a box of the result each: one part of every axis that is cut, the first being the fastest from
+  // Cuts into blocks that each have a box of the result: one part of every cut axis, the first being the fastest from
   // block to block. Tensors with a box, by operand and then the result, lie in memory of the block's own; the others
-  // lie where they do in the whole. Nothing where the segment is no contraction and no fused map of one result, or
-  // such a map reads what has a box elsewhere than at the element that it computes.
+  // lie in their places in the whole. Nothing if the segment is no contraction and no fused map of one result, or if
+  // such a map reads a boxed tensor at another element than the one that it computes.
   static std::optional<SegmentBlocks> CutBoxes(const BoundInstruction& instruction, absl::Span<const AxisCut> cuts,
                                                absl::Span<const std::optional<TensorBox>> boxes);
 
   const BlockWalk& walk() const { return walk_; }
-  // Whether block b reads no element of the operand but those of its piece b.
+  // Tells whether block b reads no element of the operand but those of its piece b.
   bool ReadsPiece(size_t operand) const;
-  // Of the operand, in one block, where it is not cut into pieces.
+  // Returns the bytes of the operand in one block, if it is not cut into pieces.
   int64_t BlockBytes(size_t operand) const;
-  // Whether the segment is an elementwise op by itself, not fused.
+  // Tells whether the segment is an elementwise op by itself, not fused.
   bool is_elementwise() const { return !space_.has_value() && !micro_.has_value() && !types_.has_value(); }
-  // Of all blocks.
+  // Returns the multiplications of all blocks.
   double multiplications() const { return multiplications_; }
-  // Whether the results of blocks are yet to be reduced to those of the whole.
+  // Tells whether the results of blocks are yet to be reduced to those of the whole.
   bool reduces_parts() const { return reduces_parts_; }
   // Pairs {result, operand} of which the result may be given the operand's memory.
   bool MayOverwrite(size_t result, size_t operand) const;
@@ -91,7 +91,7 @@ class SegmentBlocks {
     int64_t last = -1;
   };
 
-  // Of an op of one operand, in a block.
+  // The types of an op of one operand, in a block.
   struct BlockTypes {
     ConcreteType operand;
     ConcreteType result;
@@ -116,7 +116,7 @@ class SegmentBlocks {
   std::vector<Reach> reaches_;  // by operand
   double multiplications_ = 0;
   bool reduces_parts_ = false;
-  // What a block runs over: one of them, or nothing.
+  // The space of a block: one of them, or nothing.
   std::optional<DotSpace> space_;
   std::optional<MicroProgram> micro_;
   std::optional<BlockTypes> types_;

@@ -10,7 +10,7 @@
 namespace tensord::cpu {
 namespace {
 
-// Takes merged axes apart where axes of a tensor of that shape end.
+// Takes merged axes apart at the ends of axes of a tensor of that shape.
 void SplitAxes(DotSide side, const Shape& shape, DotSpace* space) {
   const Shape strides = ColumnMajorStrides(shape);
   for (DotAxisList& axes : space->roles) {
@@ -154,7 +154,7 @@ bool SegmentBlocks::CutMapIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<c
     micro.axes[d].size /= cut.parts;
     loops.push_back({.count = cut.parts, .axis = d, .part = micro.axes[d].size});
   }
-  // What lies in a box is read where the result goes.
+  // Loads from a box are read at the place of the result.
   for (MicroInstruction& load : micro.instructions) {
     if (load.kind != MicroKind::kLoad || !boxes[static_cast<size_t>(load.tensor)].has_value()) continue;
     if (!IsDense(whole, load.access, MicroLevel::kFull)) return false;

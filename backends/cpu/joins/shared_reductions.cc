@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kSlabPart = 2;        // of the second-level cache, at most
 constexpr int64_t kLeastSlabPart = 16;  // in smaller ones calls cost more than memory would
-// Of the bytes of a slab, those of a part of a result, and of the shared tensor those of a segment's results: what is
-// written and read besides is to be little.
+// A part of a result has at most 1 / kPartOfSlab of a slab's bytes, and a segment's results at most 1 / kResultsPart of
+// the shared tensor's: the other reads and writes are to be little.
 constexpr int64_t kPartOfSlab = 16;
 constexpr int64_t kResultsPart = 4;
 
@@ -32,14 +32,15 @@ bool Reduces(const BoundInstruction& bound) {
   return bound.micro != nullptr ? bound.micro->has_reduced_axes() : Is(*bound.op, CoreOp::kReduce);
 }
 
-// The position of the slot among the operands; nothing where it is none of them.
+// Returns the position of the slot among the operands; nothing if it is none of them.
 std::optional<size_t> OperandAt(const SegmentInstruction& segment, Slot slot) {
   const auto it = std::find(segment.operands.begin(), segment.operands.end(), slot);
   if (it == segment.operands.end()) return std::nullopt;
   return static_cast<size_t>(it - segment.operands.begin());
 }
 
-// How many of the first segments are reductions of that tensor to much less, none of which reads what another computes.
+// Returns how many of the first segments are reductions of that tensor to a much smaller one, without reading each
+// other's results.
 size_t CountReaders(absl::Span<const SegmentInstruction> segments, Slot slot, int64_t bytes) {
   absl::InlinedVector<Slot, 8> written;
   for (size_t s = 0; s < segments.size(); ++s) {
@@ -71,14 +72,14 @@ class SlabSegment {
 
   bool is_cut() const { return blocks_.has_value(); }
   const SegmentBlocks& blocks() const { return *blocks_; }
-  // Of the blocks' kernel.
+  // Returns the instruction of the blocks' kernel.
   const BoundInstruction& bound() const { return bound_; }
-  // By result of that, where it reduces parts.
+  // Returns the kinds by result of that, if it reduces parts.
   std::vector<ReduceKind> kinds() const {
     if (split_.has_value()) return split_->kinds;
     return {static_cast<ReduceKind>(bound_.attrs->Int("kind"))};
   }
-  // Null where the results are the reductions.
+  // Returns null if the results are the reductions.
   const MicroProgram* rest() const { return split_.has_value() && split_->rest.has_value() ? &*split_->rest : nullptr; }
 
  private:
@@ -112,7 +113,7 @@ class SlabSegment {
   std::optional<SegmentBlocks> blocks_;
 };
 
-// Which of the segments can be cut into so many slabs, up to the last one.
+// Returns for each segment, up to the last one that can be cut into so many slabs, whether it can.
 std::vector<bool> FindCut(absl::Span<const SegmentInstruction> segments, Slot shared, int64_t slabs) {
   std::vector<bool> cut;
   for (const SegmentInstruction& segment : segments) {

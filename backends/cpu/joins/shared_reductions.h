@@ -17,14 +17,14 @@
 
 namespace tensord::cpu {
 
-// Reductions that follow each other and read one tensor, over whatever axes, slab by slab of it: a slab comes from
-// memory once and lies in the second-level cache while each of them goes over it. One that keeps the axis along which
-// slabs follow each other writes its piece of the result; of one that reduces it each slab leaves a part, and these are
-// reduced when all are there. Those between that cannot be cut into slabs run by themselves afterwards. How many slabs
-// there are follows from sizes alone.
+// Reductions that follow each other and read one tensor, over any axes, slab by slab of it: a slab comes from memory
+// once and lies in the second-level cache while each of them goes over it. A reduction that keeps the axis of the slabs
+// writes its piece of the result. If it reduces that axis, each slab leaves a part, and the parts are reduced when all
+// are there. Segments between that cannot be cut into slabs run by themselves afterwards. The number of slabs follows
+// from sizes alone.
 class SharedReductions final : public Join {
  public:
-  // Plans the first of these segments; null where they do not run like that.
+  // Plans the first of these segments; null if they do not run like that.
   static std::unique_ptr<const SharedReductions> Plan(absl::Span<const SegmentInstruction> segments,
                                                       const JoinContext& context);
 
@@ -37,7 +37,7 @@ class SharedReductions final : public Join {
   absl::Status Run(const JoinRun& run) const override;
 
  private:
-  // Parts of one reduction, one a slab, and what they are reduced to.
+  // Parts of one reduction, one a slab, and their reduction.
   struct Parts {
     int64_t offset = 0;  // in the scratch
     Reduction reduction;
@@ -46,7 +46,7 @@ class SharedReductions final : public Join {
   struct Step {
     std::unique_ptr<const Kernel> kernel;  // of a slab; null where the segment runs by itself
     BlockWalk walk;
-    // From the operands and the reductions to the results; null where slabs or reductions give these.
+    // Makes the results from the operands and the reductions; null if slabs or reductions give these.
     std::unique_ptr<const Kernel> rest;
     std::vector<Slot> operands;
     std::vector<Slot> results;
@@ -67,7 +67,7 @@ class SharedReductions final : public Join {
   std::vector<Step> steps_;
   int64_t num_slabs_ = 1;
   int64_t slab_bytes_ = 0;
-  // The scratch has parts and totals, then what joining them needs, then memory of the tasks.
+  // The scratch has parts and totals, then the memory to join them, then memory of the tasks.
   int64_t join_offset_ = 0;
   int64_t tasks_offset_ = 0;
   int64_t task_workspace_offset_ = 0;

@@ -8,7 +8,7 @@ namespace {
 
 bool IsReduction(const MicroInstruction& instruction) { return instruction.kind == MicroKind::kReduce; }
 
-// What follows the reductions, along the axes that they keep.
+// The program after the reductions, along the axes that they keep.
 class Rest {
  public:
   explicit Rest(const MicroProgram& whole) : whole_(whole), places_(whole.instructions.size(), -1) {

@@ -15,15 +15,14 @@ struct AxisCut {
   int64_t parts = 1;
 };
 
-// What a block has of a dense tensor: one part of each axis that is cut, and all of the others. It lies densely. A
-// value type.
+// A block's part of a dense tensor: one part of each cut axis, and all of the others. It lies densely. A value type.
 class TensorBox {
  public:
   // The parts are divisors of the sizes. `order`: the axes, the fastest in the box first; empty: as they are.
   TensorBox(const Shape& whole, absl::Span<const AxisCut> cuts, absl::Span<const size_t> order = {});
 
   const Shape& sizes() const { return sizes_; }
-  // The stride in the box of an axis that has that stride in the whole tensor. Axes of one element have any.
+  // Returns the stride in the box of an axis that has that stride in the whole tensor. Axes of one element have any.
   int64_t StrideInBox(int64_t stride) const;
 
  private:

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Axes = std::vector<int64_t>;
 
-// Of a block: fewer are not worth a vector, more leave no room for their transforms beside them.
+// The lines of a block: fewer are not worth a vector, more leave no room for their transforms beside them.
 constexpr int64_t kFewestLines = 4;
 constexpr int64_t kLinesPart = 2;  // of the second-level cache
 constexpr int64_t kEvenLines = 8;  // of which there are whole vectors
@@ -30,7 +30,7 @@ bool Contains(const Axes& axes, size_t axis) {
   return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
 }
 
-// Whether it may go along its axes in any order, all sizes staying as they are.
+// Tells whether it may go along its axes in any order, with all sizes as they are.
 bool IsFree(const BoundInstruction& transform) {
   if (!IsFft(*transform.op) || transform.operands[0].shape != transform.results[0].shape) return false;
   const FftKind kind = static_cast<FftKind>(transform.attrs->Int("kind"));
@@ -47,7 +47,7 @@ std::optional<size_t> SlowestCommonAxis(const BoundInstruction& a, const BoundIn
   return std::nullopt;
 }
 
-// The transform along all its axes but one, where there are others.
+// Returns the transform along all its axes but one, where there are others.
 std::optional<Attributes> AlongOthers(const Attributes& attrs, size_t axis) {
   const Axes &axes = attrs.Ints("axes"), &lengths = attrs.Ints("lengths");
   Axes others, other_lengths;
@@ -62,7 +62,7 @@ std::optional<Attributes> AlongOthers(const Attributes& attrs, size_t axis) {
   return rest;
 }
 
-// The largest divisor of an axis up to that many, one of whole vectors before others; 0 where that is too few.
+// Returns the largest divisor of an axis up to `most`, one of whole vectors before others; 0 if that is too few.
 int64_t LinesUpTo(int64_t size, int64_t most) {
   int64_t best = 0;
   for (int64_t lines = std::min(size, most); lines >= kFewestLines; --lines) {
@@ -80,7 +80,7 @@ struct LineBlocks {
   std::vector<int64_t> steps;  // elements from one block to the next, by cut
 };
 
-// Nothing where no elements lie side by side across the axis, or too few would fit into so many bytes.
+// Returns nothing if no elements lie side by side across the axis, or too few would fit into so many bytes.
 std::optional<LineBlocks> BlocksOf(const ConcreteType& type, size_t axis, int64_t most_bytes) {
   const Shape strides = ColumnMajorStrides(type.shape);
   LineBlocks blocks;
@@ -101,13 +101,13 @@ std::optional<LineBlocks> BlocksOf(const ConcreteType& type, size_t axis, int64_
   return blocks;
 }
 
-// The axis along which both transforms may go next to the map. Nothing where there is none, where another segment reads
-// what passes, or where that is smaller.
+// Returns the axis along which both transforms may go next to the map. Nothing if there is none, if another segment
+// reads a passed value, or if that is smaller.
 std::optional<size_t> MeetingAxis(const SegmentInstruction& first, const SegmentInstruction& map,
                                   const SegmentInstruction& last, int64_t least_bytes) {
   const BoundInstruction &forth = first.bound, &back = last.bound;
   if (!IsFree(forth) || !IsFree(back)) return std::nullopt;
-  // The same type everywhere, so that all lies where the result will.
+  // The same type everywhere, so that all lies in the place of the result.
   const ConcreteType& type = back.results[0];
   if (!(forth.results[0] == type) || !(back.operands[0] == type) || type.num_bytes() < least_bytes) {
     return std::nullopt;
@@ -117,7 +117,7 @@ std::optional<size_t> MeetingAxis(const SegmentInstruction& first, const Segment
   return passes ? SlowestCommonAxis(forth, back) : std::nullopt;
 }
 
-// Makes the kernel of the transform along its axes but one; none where it has no other. False where it cannot be made.
+// Makes the kernel of the transform along its axes but one; none if it has no other. False if it cannot be made.
 bool MakeAlongOthers(const BoundInstruction& transform, size_t axis, const JoinContext& context,
                      std::unique_ptr<const Kernel>* kernel) {
   const std::optional<Attributes> attrs = AlongOthers(*transform.attrs, axis);

@@ -18,19 +18,19 @@
 
 namespace tensord::cpu {
 
-// A complex Fourier transform, a map of what it yields, and another transform of that, which nobody else reads in
-// between and which have an axis in common: filters, convolutions and solvers in the spectrum. A transform along
-// several axes may go along them in any order, so both go along the common one next to the map, and the three run on
-// some lines after others: these are read from memory once and written once. The other axes go before and after. All of
-// it lies in the memory of the result.
+// A complex Fourier transform, a map of its output, and another transform of that. Nobody else reads between, and the
+// transforms have an axis in common: filters, convolutions and solvers in the spectrum. A transform along several axes
+// may go along them in any order. So both go along the common one next to the map, and the three run on some lines
+// after others: lines are read from memory once and written once. The other axes go before and after. All of it lies in
+// the memory of the result.
 //
-// Of the common axes the slowest one is taken: lines along it lie beside each other, element by element, which is slow
-// to read and to write.
+// The slowest common axis is taken: lines along it lie beside each other, element by element, which is slow to read and
+// to write.
 class TransformedMap final : public Join {
  public:
   static constexpr size_t kNumSegments = 3;  // the transform, the map and the way back
 
-  // Plans the first of these segments; null where they do not run like that.
+  // Plans the first of these segments; null if they do not run like that.
   static std::unique_ptr<const TransformedMap> Plan(absl::Span<const SegmentInstruction> segments,
                                                     const JoinContext& context);
 
@@ -43,7 +43,7 @@ class TransformedMap final : public Join {
   absl::Status Run(const JoinRun& run) const override;
 
  private:
-  // Where a slot of the scratch has, behind the lines of a block, what their transforms and the map need.
+  // The offsets in a slot of the scratch, behind the lines of a block, of the memory for their transforms and the map.
   struct Scratch {
     int64_t transform_offset = 0;
     int64_t map_offset = 0;

@@ -79,7 +79,7 @@ constexpr std::array<JoinWay, kNumJoinWays> kWays = {{
 }};
 constexpr size_t kLast = kNumJoinWays - 1;
 
-// The position of the way; kNumJoinWays where there is none.
+// Returns the position of the way; kNumJoinWays where there is none.
 size_t PositionOf(absl::string_view name) {
   return static_cast<size_t>(
       std::find_if(kWays.begin(), kWays.end(), [&](const JoinWay& way) { return way.name == name; }) - kWays.begin());

@@ -20,7 +20,7 @@
 
 namespace tensord::cpu {
 
-// The segments from one on, and what several ways ask about them, planned at the first question.
+// The segments from one on, and the facts that several ways ask about them, planned at the first question.
 class JoinAttempt {
  public:
   // `segments` are those before the first with an empty axis: all ways but the last cut axes into parts.
@@ -32,9 +32,9 @@ class JoinAttempt {
   absl::Span<const SegmentInstruction> segments() const { return segments_; }
   const JoinContext& context() const { return context_; }
 
-  // The longest chain of the first segments; nothing where none pays.
+  // Returns the longest chain of the first segments; nothing if none pays.
   const std::optional<ChainPlan>& Chain();
-  // The first segments as a product of factors; null where they are none. A way that runs it takes it.
+  // Returns the first segments as a product of factors; null if they are none. A way that runs it takes it.
   std::unique_ptr<const FactoredProduct>& Factored();
 
  private:
@@ -51,8 +51,8 @@ struct JoinWay {
 
   absl::string_view name;
   absl::string_view summary;
-  // Joins the first segments of the attempt; null where they do not run like that. What cannot be made is null as well,
-  // and left to be refused by the last way, which makes the kernel of one segment.
+  // Joins the first segments of the attempt; null if they do not run in this way. A join that cannot be made is null as
+  // well, and left to be refused by the last way, which makes the kernel of one segment.
   Plan* plan;
 };
 
@@ -60,12 +60,12 @@ struct JoinWay {
 inline constexpr size_t kNumJoinWays = 9;
 const std::array<JoinWay, kNumJoinWays>& JoinWays();
 
-// Of the ways, by position.
+// A set of ways, by position.
 using JoinWaySet = std::bitset<kNumJoinWays>;
 
-// INVALID_ARGUMENT where one of the names is no way's that may be left out: each but the last.
+// Fails with INVALID_ARGUMENT if one of the names is no way's that may be left out: each but the last.
 absl::Status CheckJoinNames(absl::Span<const std::string> names);
-// The ways of these names, which passed CheckJoinNames.
+// Returns the ways of these names, which passed CheckJoinNames.
 JoinWaySet JoinWaysNamed(absl::Span<const std::string> names);
 
 // Joins the segments of a session, one join after the other: by the first way that fits and is not left out.
@@ -82,7 +82,7 @@ class Joiner {
       : segments_(segments), context_(context), left_out_(left_out) {}
 
   bool is_done() const { return next_ == segments_.size(); }
-  // The segments that Next joins from.
+  // Returns the segments that Next joins from.
   absl::Span<const SegmentInstruction> rest() const { return segments_.subspan(next_); }
   // Refuses a segment that no kernel can be made of.
   absl::StatusOr<Joined> Next();

@@ -23,7 +23,7 @@ struct FamilyContext {
   // SegmentInstruction::num_readers; empty if not known.
   absl::Span<const int32_t> num_readers = {};
 
-  // A result that nobody reads has its memory like others; what a kernel leaves there is its own business.
+  // Returns false for a result that nobody reads. It has memory like others; the kernel may leave anything there.
   bool reads_result(size_t i) const { return num_readers.empty() || num_readers[i] > 0; }
 };
 

@@ -42,10 +42,10 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void Run(const KernelArgs& args) const = 0;
-  // Memory for what follows from the sizes of the operands; placed by the plan.
+  // Returns the memory whose size follows from the sizes of the operands; placed by the plan.
   virtual int64_t scratch_bytes() const { return 0; }
-  // Memory for what lies in the caches while the kernel runs, such as panels of an operand: at most kMaxWorkspaceBytes,
-  // however large the operands are. A session has one for all its kernels.
+  // Returns the memory for data that stays in the caches while the kernel runs, such as panels of an operand: at most
+  // kMaxWorkspaceBytes, however large the operands are. A session has one for all its kernels.
   virtual int64_t workspace_bytes() const { return 0; }
   // Names the way in which it computes, for Explain; empty if there is only one.
   virtual std::string Describe() const { return ""; }

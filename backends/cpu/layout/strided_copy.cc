@@ -10,7 +10,7 @@
 namespace tensord::cpu {
 namespace {
 
-// A block is what one call copies: long enough for the processor's prefetchers, and a part of a task.
+// The bytes of one call's copy: long enough for the processor's prefetchers, and a part of a task.
 constexpr int64_t kCopyBlockBytes = int64_t{64} << 10;
 constexpr int64_t kCopyTaskBytes = int64_t{256} << 10;
 constexpr int64_t kMaxCopyTasks = 1024;
@@ -145,11 +145,11 @@ struct Group {
   }
 };
 
-// Of tiles, in elements: few rows of the source are read side by side, each far along, as long as that is a stream that
-// the hardware sees; what they leave in the destination are runs of some lines.
+// The sides of tiles, in elements: few rows of the source are read side by side, each far along, as long as the
+// hardware sees a stream; in the destination they leave runs of some lines.
 constexpr int64_t kRowSide = 64;
 constexpr int64_t kColumnSide = 1024;
-// What a tile covers in sequence in the source and the destination where it can, with sides up to this.
+// The bytes that a tile covers in sequence in the source and the destination if it can, with sides up to this.
 constexpr int64_t kSequenceBytes = 1024;
 constexpr int64_t kInterleavedSide = 256;
 
@@ -205,7 +205,7 @@ class TileSides {
     rows.Add(axes[0], 1);
   }
 
-  // False where no axis steps by one in the source.
+  // Returns false if no axis steps by one in the source.
   bool Grow() {
     if (!Extend(columns, &CopyAxis::src_stride, kColumnSide)) return false;
     for (bool grew = true; grew;) {
@@ -218,7 +218,7 @@ class TileSides {
     CloseGroup(columns, kColumnSide);
     return true;
   }
-  // What is on neither side.
+  // Returns the axes that are on neither side.
   const CopyAxes& rest() const { return rest_; }
 
   Group rows, columns;

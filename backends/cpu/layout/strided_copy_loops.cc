@@ -238,8 +238,8 @@ HWY_INLINE void TransposeSquare(const char* src, char* dst, const int64_t* src_o
   }
 }
 
-// Squares of a tile, then one by one what they leave over. `src_row` and `dst_column` are places along the sides that
-// the source and the destination step along.
+// Copies squares of a tile, then the rest one by one. `src_row` and `dst_column` are places along the sides that the
+// source and the destination step along.
 template <int kLog2Bytes, int kSide, bool kStream, typename SrcRow, typename DstColumn>
 HWY_INLINE void TransposeSquares(const char* src, char* dst, const int64_t* src_columns, const int64_t* dst_rows,
                                  int64_t ni, int64_t nj, SrcRow src_row, DstColumn dst_column) {

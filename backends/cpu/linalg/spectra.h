@@ -5,8 +5,8 @@
 
 namespace tensord::cpu {
 
-// Kernels of singular values and eigenvalues, with vectors where the op has them, on one matrix after the other, by
-// LAPACK. No size may be zero. Sizes beyond what LAPACK counts in 32 bits are refused with UNSUPPORTED_ON_DEVICE.
+// Make kernels of singular values and eigenvalues, with vectors if the op has them, on one matrix after the other, by
+// LAPACK. No size may be zero. Sizes beyond LAPACK's 32 bits are refused with UNSUPPORTED_ON_DEVICE.
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackSvd(const BoundInstruction& instruction);
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackEigh(const BoundInstruction& instruction);
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackEig(const BoundInstruction& instruction);

@@ -30,7 +30,7 @@ constexpr Known kKnown[] = {
 };
 
 int64_t MachineTargets() {
-  // Highway tells what the processor has until something else is set, hence once and first.
+  // Highway tells the processor's sets until something else is set, hence once and first.
   static const int64_t targets = static_cast<int64_t>(hwy::SupportedTargets());
   return targets;
 }

@@ -32,7 +32,7 @@ constexpr auto kWakeAgain = std::chrono::microseconds(100);
 // Pauses between two looks at the clock: about a microsecond.
 constexpr int kPausesPerLook = 32;
 
-// Set while this thread runs tasks of any pool: what it then asks for, it gets serially.
+// Set while this thread runs tasks of any pool: its own calls of a pool then run serially.
 thread_local bool t_inside_job = false;
 // The series of this thread.
 thread_local ThreadPool::Series* t_series = nullptr;

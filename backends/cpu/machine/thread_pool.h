@@ -116,7 +116,7 @@ class ThreadPool {
   // Returns the next task of a job, less than 0 if there is none.
   static int64_t TakeTask(Job* job, bool from_back);
   static int64_t NumLeft(const Job& job);
-  // Keeps what it throws.
+  // Runs a task, and keeps its exception.
   static void RunTask(Job* job, int64_t task);
   // Returns the tasks' exception; null if there was none.
   std::exception_ptr Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost);

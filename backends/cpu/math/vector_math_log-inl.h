@@ -202,7 +202,7 @@ HWY_INLINE V Log(D d, V x) {
 template <class D, class V>
 HWY_INLINE V Log1p(D d, V x) {
 #if TENSORD_HAVE_LOOKUP
-  // 1 + x in two parts: u, and exactly what rounding took from it.
+  // 1 + x in two parts: u, and exactly its rounding error.
   const V one = hn::Set(d, 1);
   const V u = hn::Add(x, one);
   const V lost = hn::Sub(hn::Min(x, one), hn::Sub(u, hn::Max(x, one)));
@@ -213,7 +213,7 @@ HWY_INLINE V Log1p(D d, V x) {
   using T = hn::TFromD<D>;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const V one = hn::Set(d, 1);
-  // 1 + x in two parts: u, and exactly what rounding took from it.
+  // 1 + x in two parts: u, and exactly its rounding error.
   const V u = hn::Add(one, x);
   const V x_part = hn::Sub(u, one);
   const V lost = hn::Add(hn::Sub(one, hn::Sub(u, x_part)), hn::Sub(x, x_part));

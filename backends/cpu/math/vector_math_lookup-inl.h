@@ -58,7 +58,7 @@ HWY_INLINE F64x8 FixLog(F64x8 y, F64x8 x) {
   return F64x8{_mm512_fixupimm_pd(y.raw, x.raw, _mm512_set1_epi64(0x03530422), 0)};
 }
 
-// 2^(k/16), and what rounding took from it.
+// 2^(k/16), and its rounding error.
 template <typename T>
 struct Exp2Table;
 
@@ -123,7 +123,7 @@ struct Exp2Table<double> {
 };
 
 // An odd function that is 1 from C::kLimit on. C::kPoly has f(t) / t around 0, w, 2 w, … 15 w, of the width w: a row
-// for each power of the distance, lowest first; C::kRest has what rounding took from the first row.
+// for each power of the distance, lowest first; C::kRest has the rounding errors of the first row.
 template <class C, class D, class V>
 HWY_INLINE V OddByTable(D d, V x) {
   const hn::RebindToUnsigned<D> du;

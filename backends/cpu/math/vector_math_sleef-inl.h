@@ -56,7 +56,7 @@
 HWY_BEFORE_NAMESPACE();
 
 #ifdef TENSORD_SLEEF32
-// sleef.h declares only what the baseline target has, so the prototypes are repeated here.
+// sleef.h declares only the baseline target's functions, so the prototypes are repeated here.
 extern "C" {
 #define TENSORD_DECLARE_UNARY(fn)                           \
   TENSORD_SLEEF_V32 TENSORD_SLEEF32(fn)(TENSORD_SLEEF_V32); \

@@ -203,7 +203,7 @@ HWY_INLINE TwoParts<V> LogInTwoParts(D d, V x) {
   const V m = MantissaOf(x);
   const auto index = hn::ShiftRight<FloatLayout<T>::kMantissaBits - 4>(hn::BitCast(du, m));
   const V f = hn::MulSub(m, Lookup(SixteenthReciprocals<T>::kOf, index), hn::Set(d, 1));
-  // The slope at f is what rounds to `slope`, and `rest`.
+  // The slope at f is the sum of `slope`, its rounded value, and `rest`.
   const V first = hn::Set(d, C::kSlope), second = hn::Set(d, -C::kSlope / 2);
   const V slope = hn::MulAdd(second, f, first);
   const V lost_slope = hn::MulAdd(second, f, hn::Sub(first, slope));

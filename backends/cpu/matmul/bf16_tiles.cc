@@ -191,7 +191,7 @@ void PackTermPairs(const PanelPiece& piece, uint32_t* panels) {
     const uint16_t* terms[2] = {from, has_second ? from + piece.term_stride : from};
     for (const uint16_t*& lines : terms) {
       if (piece.offsets == nullptr) {
-        // Too far apart for the processor to see what comes.
+        // Too far apart for the processor to see the next ones.
         PrefetchRun(lines + kTermsAhead * piece.term_stride, 2 * piece.lines);
         continue;
       }

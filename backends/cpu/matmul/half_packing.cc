@@ -16,7 +16,7 @@ void PackTerms(DType half, const PanelPiece& piece, float* panels) {
   for (int64_t term = 0; term < piece.terms; ++term) {
     const uint16_t* lines = static_cast<const uint16_t*>(piece.from) + term * piece.term_stride;
     if (piece.offsets == nullptr) {
-      // Too far apart for the processor to see what comes.
+      // Too far apart for the processor to see the next ones.
       PrefetchRun(lines + kTermsAhead * piece.term_stride, 2 * piece.lines);
     } else {
       for (int64_t i = 0; i < piece.lines; ++i) gathered[i] = lines[piece.offsets[i]];

@@ -109,7 +109,7 @@ HWY_INLINE void AddRows(int64_t terms, const uint16_t* a, int64_t step, const fl
 
 template <typename Half>
 void MultiplyByRows(int64_t outputs, int64_t terms, const uint16_t* a, int64_t step, const float* x, float* y) {
-  // Two sums of each hide how long a multiply-add takes, and leave registers for what is widened.
+  // Two sums of each hide the time of a multiply-add, and leave registers for the widened elements.
   constexpr int kTogether = HWY_TARGET == HWY_AVX3 ? 8 : 4;
   int64_t i = 0;
   for (; i + kTogether <= outputs; i += kTogether) AddRows<Half, kTogether, 2>(terms, a + i * step, step, x, y + i);

@@ -75,7 +75,7 @@ HWY_INLINE void CopyLines(const T* HWY_RESTRICT from, int64_t count, T* HWY_REST
 
 inline constexpr int64_t kTermsAhead = 4;  // that memory is asked for: runs of several panels, so few are enough
 
-// Terms lie side by side: squares are transposed, and what is left at the edges copied one by one.
+// Packs terms that lie side by side: squares are transposed, and the edges copied one by one.
 template <typename T>
 void PackTransposed(const PanelPiece& piece, T* panel) {
   constexpr int64_t kSide = kSquare<T>;
@@ -109,7 +109,7 @@ void PackLines(const PanelPiece& piece, T* panels) {
   const int64_t bytes = piece.lines * static_cast<int64_t>(sizeof(T));
   for (int64_t term = 0; term < piece.terms; ++term) {
     const T* lines = from + term * piece.term_stride;
-    // Terms lie too far apart for the processor to see what comes.
+    // Terms lie too far apart for the processor to see the next ones.
     const T* const next = lines + kTermsAhead * piece.term_stride;
     for (int64_t at = 0; at < bytes; at += 64) hwy::Prefetch(reinterpret_cast<const char*>(next) + at);
     T* to = panels + term * piece.term_step;

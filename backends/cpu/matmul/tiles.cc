@@ -27,7 +27,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Sums, a column of a and one element of b fill the registers.
 constexpr int kVectors = 3;
 constexpr int kColumns = HWY_TARGET == HWY_AVX3 ? 8 : 4;
-// Of a tile of one vector: fewer sums would wait for each other. Its panels are to be in the nearest cache still.
+// The columns of a tile of one vector: fewer sums would wait for each other. Its panels are to be in the nearest cache
+// still.
 constexpr int kThinColumns = 8;
 constexpr int64_t kThinBytes = int64_t{12} << 10;
 
@@ -36,7 +37,7 @@ using Tag = hn::ScalableTag<T>;
 template <typename T>
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 
-// Of a vector of windows that are read where they lie: masks of AVX2 are vectors, for which no registers are left.
+// The lanes of a vector of windows that are read in place: masks of AVX2 are vectors, for which no registers are left.
 template <typename T>
 constexpr int64_t kWindowLanes = HWY_TARGET == HWY_AVX3 ? kLanes<T> : 0;
 

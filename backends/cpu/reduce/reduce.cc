@@ -146,7 +146,7 @@ void Reduction::PlanForm(const Axes& axes) {
     row_step_ = block_elements_;
     return PlanLoops(axes, next);
   }
-  // Longer rows are what the hardware prefetcher follows; short sources would not fill them.
+  // The hardware prefetcher follows longer rows; short sources would not fill them.
   const int64_t row_bytes = kept.size * accumulator_bytes_;
   const bool is_long = row_bytes * num_rows_ >= kLongSourceBytes;
   const int64_t lane_bytes = is_long ? kAccumulatorRowBytes : kReduceLaneBytes;

@@ -78,8 +78,7 @@ class Reduction {
   int64_t block_src_step_ = 1;  // elements of the source from one block to the next
   int64_t num_rows_ = 1;
   int64_t row_step_ = 1;
-  // Short rows are taken `lanes_` at a time as one; what is left over is a shorter one. The lanes are folded at the
-  // end.
+  // Short rows are taken `lanes_` at a time as one; the rest is a shorter one. The lanes are folded at the end.
   int64_t lanes_ = 1;
   int64_t leftover_elements_ = 0;
   // True if the first axis is reduced and short: tiles of it are transposed, and num_rows_ is its size.

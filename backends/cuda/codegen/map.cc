@@ -16,7 +16,7 @@ constexpr int32_t kUsualMapThreads = 256;  // of a block
 
 bool IsPointwise(const MicroInstruction& instruction) { return instruction.level != MicroLevel::kUniform; }
 
-// How the neighbours of a thread read what they load.
+// The way in which the neighbours of a thread read.
 enum class Reading : uint8_t {
   kOnce,    // one element for all
   kVector,  // neighbours in memory, aligned

@@ -17,7 +17,7 @@ struct CudaPiece {
   absl::string_view text;
 };
 
-// The pieces by what they are for; a piece requires pieces of its own table and of those declared before it.
+// Return the pieces by their purpose; a piece requires pieces of its own table and of those declared before it.
 absl::Span<const CudaPiece> CudaTypePieces();    // element types, conversions to and from 16-bit floats
 absl::Span<const CudaPiece> CudaScalarPieces();  // Bool, Integer, Real
 absl::Span<const CudaPiece> CudaComplexPieces();

@@ -14,7 +14,7 @@ namespace {
         "};\n}\n"                                                                                              \
   }
 
-// W. Kahan, Branch Cuts for Complex Elementary Functions (1987): what is added has one sign, so nothing cancels, and
+// W. Kahan, Branch Cuts for Complex Elementary Functions (1987): the summands have one sign, so nothing cancels, and
 // the signs of zeros choose the side of a cut.
 constexpr CudaPiece kInversePieces[] = {
     {"AsinWide", "SqrtWide", R"(static __device__ __noinline__ c128 AsinWide(c128 z) {

@@ -9,8 +9,8 @@
 
 namespace tensord {
 
-// One walk over the reduced axes: what depends on reductions up to stage `number`, and the reductions of the stage
-// after.
+// One walk over the reduced axes: the values that depend on reductions up to stage `number`, and the reductions of the
+// stage after.
 struct CudaPass {
   int32_t number = 0;
   std::vector<int32_t> values;      // computed in each point, in order: those of level kFull

@@ -37,7 +37,7 @@ class PaddedLines {
   // and the first of the terms and the batch along none that has.
   static bool CanFollow(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines, const DotAxisList& terms,
                         const DotAxisList& batch);
-  // Plans lines and terms of a tensor without a batch; nothing where they cannot be followed.
+  // Plans lines and terms of a tensor without a batch; nothing if they cannot be followed.
   static std::optional<PaddedLines> Plan(DotSide side, const PaddedTensor& tensor, const DotAxisList& lines,
                                          const DotAxisList& terms, int64_t element_bytes);
 

@@ -19,7 +19,7 @@ namespace tensord::cpu {
 // Immutable after construction, so thread-safe.
 class WindowRows {
  public:
-  // Plans the rows; nothing where they are no windows, or copying them is the faster way. `padded` is empty where
+  // Plans the rows; nothing if they are no windows, or copying them is the faster way. `padded` is empty if
   // nothing is; else PaddedLines can follow the axes. `lanes` of a vector; 0: tiles cannot.
   static std::optional<WindowRows> Plan(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
                                         int64_t element_bytes, int64_t lanes);

@@ -63,7 +63,7 @@ class VectorPass {
   V* Input(char* scratch, int64_t transform = 0) const {
     return reinterpret_cast<V*>(Align64(scratch)) + static_cast<size_t>(transform) * step_;
   }
-  // Transforms what stands in Input(scratch); the result stands somewhere in the scratch.
+  // Transforms the numbers in Input(scratch); the result stands somewhere in the scratch.
   V* Exec(char* scratch, bool forward) const {
     V* spare = Input(scratch, 1);
     return Exec(Input(scratch), &spare, spare + (pass_->needs_copy() ? step_ : 0), forward);
@@ -79,7 +79,8 @@ class VectorPass {
   }
 
  private:
-  // The library may leave the result in what it was lent: then the place of the input is the next one's spare place.
+  // The library may leave the result in memory that it was lent: then the place of the input is the next one's spare
+  // place.
   V* Exec(V* in, V** spare, V* buffer, bool forward) const {
     V* const result = static_cast<V*>(pass_->exec(tidx<V*>(), in, *spare, buffer, forward));
     if (result == *spare) *spare = in;

@@ -75,7 +75,7 @@ void BidiagonalMerge<R>::Scale() {
   Prepare(std::scalbn(above, -exponent_), std::scalbn(below, -exponent_));
 }
 
-// Weights are what the row taken out is in V's columns: `above` and `below` are its two elements.
+// Makes the weights: the elements of the row taken out in V's columns; `above` and `below` are its two elements.
 template <typename R>
 void BidiagonalMerge<R>::Prepare(R above, R below) {
   for (int64_t j = 0; j < n_; ++j) {

@@ -10,7 +10,7 @@ namespace tensord::cpu {
 // The blocks of rows, of two, in which a column is not zero; a deflated column is in neither.
 enum ColumnType : int8_t { kOnlyTop, kBoth, kOnlyBottom, kDeflated, kColumnTypes };
 
-// Columns of which the first are zero in the bottom rows, the last in the top rows: what is not zero, packed. Borrows
+// Columns of which the first are zero in the bottom rows, the last in the top rows: the nonzero rows, packed. Borrows
 // its numbers.
 template <typename R>
 struct SplitColumns {

@@ -211,7 +211,7 @@ HWY_INLINE void UnscaleLanes(const LaneScaling<T>& scaling, int64_t size, T* dat
   }
 }
 
-// Remembers what each lane failed with first.
+// Remembers the first failure of each lane.
 template <typename T>
 class LaneInfo {
  public:

@@ -34,7 +34,7 @@ int64_t SmallMatrixScratchEntries(SmallMatrixOp op, const SmallMatrixBatch& batc
       return m * n + k + (batch.full ? m * std::max(m, n) : tall * k);  // A, factors, a result
     case SmallMatrixOp::kSvd: {
       const int64_t side = batch.full ? tall : k;
-      // A^H, factors, pivots, values; the k·k that are rotated; then what rotates them, its completion, results.
+      // A^H, factors, pivots, values; the k·k rotated numbers; then the rotating matrix, its completion, results.
       const int64_t values = 2 * tall * k + 3 * k + k * k;
       return batch.only_values ? values : values + 3 * k * k + k + 2 * tall * side;
     }

@@ -43,8 +43,8 @@ TENSORD_DECLARE_QR(std::complex<double>, z, std::complex<double>* w)
 
 namespace tensord::cpu::lapack {
 
-// A Hessenberg matrix on its way to Schur form, rows and columns `first` to `last` of it, and what its transformations
-// are gathered in; without `z`, only its eigenvalues are wanted, and it is left undefined.
+// A Hessenberg matrix on its way to Schur form, rows and columns `first` to `last` of it, and the matrix that gathers
+// its transformations; without `z`, only its eigenvalues are wanted, and it is left undefined.
 template <typename T>
 struct HessenbergArguments {
   lapack_int n, first, last;

@@ -13,10 +13,10 @@
 namespace tensord::cpu {
 
 // The reduction of an m×n matrix of F32, F64, C64 or C128 to a real bidiagonal one, Q^H·A·P, by reflectors from both
-// sides: upper where m >= n, else lower. Leaves what LAPACK's gebrd leaves. As there, a panel's reflectors are gathered
+// sides: upper if m >= n, else lower. Leaves the same as LAPACK's gebrd. As there, a panel's reflectors are gathered
 // and reach the rest of the matrix in one product [Dongarra, Hammarling and Sorensen, Block reduction of matrices to
-// condensed forms for eigenvalue computations, 1989]; until then each needs two products of the whole matrix with a
-// vector, half of all the work, which LAPACK makes on one thread. The product of a panel of complex numbers is one of
+// condensed forms for eigenvalue computations, 1989]. Until then each needs two products of the whole matrix with a
+// vector: half of all the work, which LAPACK does on one thread. The product of a panel of complex numbers is one of
 // real matrices.
 //
 // The numbers are finite and of an ordinary scale. Immutable after construction, so thread-safe. Run does not allocate

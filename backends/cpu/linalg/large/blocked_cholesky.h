@@ -11,10 +11,10 @@ namespace tensord::cpu {
 
 class ThreadPool;
 
-// The Cholesky factor of one large symmetric matrix of F32 or F64, in place of its lower triangle, on all threads; what
-// is above is undefined afterwards. Right-looking: LAPACK factors the diagonal block of a panel, the rows below are
-// solved for in parts, and the columns that follow are updated in chunks. The first of the chunks is the next panel,
-// whose diagonal block is factored while others work on the rest.
+// The Cholesky factor of one large symmetric matrix of F32 or F64, in place of its lower triangle, on all threads; the
+// part above is undefined afterwards. Right-looking: LAPACK factors the diagonal block of a panel, the rows below are
+// solved for in parts, and the columns after it are updated in chunks. The first of the chunks is the next panel, whose
+// diagonal block is factored while others work on the rest.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
 // threads.
@@ -22,7 +22,7 @@ template <typename T>
 class BlockedCholesky {
  public:
   static bool Suits(int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<BlockedCholesky> Plan(int64_t n) {
     return Suits(n) ? std::make_optional(BlockedCholesky(n)) : std::nullopt;
   }

@@ -25,7 +25,7 @@ template <typename T>
 class BlockedLu {
  public:
   static bool Suits(int64_t m, int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<BlockedLu> Plan(int64_t m, int64_t n, bool wants_lower) {
     return Suits(m, n) ? std::make_optional(BlockedLu(m, n, wants_lower)) : std::nullopt;
   }

@@ -29,7 +29,7 @@ class ComplexEigh {
  public:
   using C = std::complex<R>;
   static bool Suits(int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<ComplexEigh> Plan(int64_t n) {
     return Suits(n) ? std::make_optional(ComplexEigh(n)) : std::nullopt;
   }
@@ -56,7 +56,7 @@ class ComplexSvd {
  public:
   using C = std::complex<R>;
   static bool Suits(int64_t m, int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<ComplexSvd> Plan(int64_t m, int64_t n, bool full) {
     return Suits(m, n) ? std::make_optional(ComplexSvd(m, n, full)) : std::nullopt;
   }

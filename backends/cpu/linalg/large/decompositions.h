@@ -23,7 +23,7 @@ template <typename T>
 class BlockedQr {
  public:
   static bool Suits(int64_t m, int64_t n, int64_t q_columns);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<BlockedQr> Plan(int64_t m, int64_t n, int64_t q_columns, bool wants_q) {
     return Suits(m, n, q_columns) ? std::make_optional(BlockedQr(m, n, q_columns, wants_q)) : std::nullopt;
   }
@@ -47,7 +47,7 @@ template <typename T>
 class BlockedEigh {
  public:
   static bool Suits(int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<BlockedEigh> Plan(int64_t n) {
     return Suits(n) ? std::make_optional(BlockedEigh(n)) : std::nullopt;
   }
@@ -71,7 +71,7 @@ template <typename T>
 class BlockedSvd {
  public:
   static bool Suits(int64_t m, int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<BlockedSvd> Plan(int64_t m, int64_t n, bool full) {
     return Suits(m, n) ? std::make_optional(BlockedSvd(m, n, full)) : std::nullopt;
   }

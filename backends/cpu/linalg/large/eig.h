@@ -15,8 +15,8 @@
 
 namespace tensord::cpu {
 
-// Eigenvalues and, where they are wanted, right eigenvectors of one large general matrix: the steps of LAPACK's geev,
-// each cut, and on all threads what is products.
+// Eigenvalues and, if wanted, right eigenvectors of one large general matrix: the steps of LAPACK's geev, each cut,
+// with their products on all threads.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, gives the same bits for any number of threads,
 // and returns LAPACK's info; `scratch` is aligned to 64 and belongs to the call.
@@ -26,7 +26,7 @@ class LargeEig {
   using R = lapack::Real<T>;
   using C = std::complex<R>;
   static bool Suits(int64_t n) { return n >= kLeastEigSize; }
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<LargeEig> Plan(int64_t n, bool has_vectors) {
     return Suits(n) ? std::make_optional(LargeEig(n, has_vectors)) : std::nullopt;
   }

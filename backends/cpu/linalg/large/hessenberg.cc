@@ -83,7 +83,7 @@ void HessenbergReduction<T>::Run(int64_t first, int64_t end, T* a, T* tau, char*
     UpdatePanel(panel, a, y);
   }
   if (StopRequested()) return;
-  // It clears what is before.
+  // LAPACK clears the elements before it.
   T* const tail_tau = at(tail_tau_);
   lapack::Gehrd(Whole(n_), Whole(done + 1), Whole(end), a, tail_tau, work, tail_work_size_);
   std::copy(tail_tau + done, tail_tau + n_ - 1, tau + done);

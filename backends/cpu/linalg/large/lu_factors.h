@@ -25,7 +25,7 @@ class LuFactors {
 
   int64_t scratch_bytes() const { return blocked_.has_value() ? blocked_->scratch_bytes() : 0; }
 
-  // `original` is what `a` has before.
+  // `original` is the matrix that `a` has before.
   int64_t Run(const T* original, T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const {
     const int64_t info = RunFast(a, pivots, scratch, pool);
     if (info < 0 || !HasTinyPivot(a, m_, std::min(m_, n_))) return info;

@@ -30,7 +30,7 @@ class OblongSvd {
  public:
   using R = lapack::Real<T>;
   static bool Suits(int64_t m, int64_t n, bool full);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<OblongSvd> Plan(int64_t m, int64_t n, bool full) {
     return Suits(m, n, full) ? std::make_optional(OblongSvd(m, n, full)) : std::nullopt;
   }

@@ -19,7 +19,7 @@ template <typename T>
 class PanelledCholesky {
  public:
   static bool Suits(int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<PanelledCholesky> Plan(int64_t n) {
     return Suits(n) ? std::make_optional(PanelledCholesky(n)) : std::nullopt;
   }

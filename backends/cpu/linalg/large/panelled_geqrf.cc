@@ -48,7 +48,7 @@ PanelledGeqrf<T>::PanelledGeqrf(int64_t m, int64_t n) : m_(m), n_(n) {
         std::max(work_size_, lapack::Geqrf(m - first, panel.columns, static_cast<T*>(nullptr), nullptr, nullptr, 0));
     panels_.push_back(std::move(panel));
   }
-  // A panel and what follows from it are in turns.
+  // A panel and the columns after it take turns.
   const int64_t panel_bytes = (work_size_ + m * most_columns) * static_cast<int64_t>(sizeof(T));
   work_ = layout_.Add<char>(std::max(panel_bytes, reflect_bytes));
 }

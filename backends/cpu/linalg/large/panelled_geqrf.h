@@ -21,7 +21,7 @@ class PanelledGeqrf {
  public:
   // Tells whether panels are the faster way for an m x n matrix, of whose Q `q_columns` columns are then made.
   static bool Suits(int64_t m, int64_t n, int64_t q_columns = 0);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<PanelledGeqrf> Plan(int64_t m, int64_t n) {
     return Suits(m, n) ? std::make_optional(PanelledGeqrf(m, n)) : std::nullopt;
   }

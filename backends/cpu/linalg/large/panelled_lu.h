@@ -11,9 +11,9 @@ namespace tensord::cpu {
 
 class ThreadPool;
 
-// LU factors with partial pivoting of one large matrix, in place, on all threads, where BlockedLu has no loops for its
-// numbers: LAPACK factors a panel of columns, and BLAS updates what follows it in chunks, a task each. The first of the
-// tasks has the columns of the next panel and factors them too, while others work on the rest.
+// LU factors with partial pivoting of one large matrix, in place, on all threads, for numbers for which BlockedLu has
+// no loops. LAPACK factors a panel of columns, and BLAS updates the columns after it in chunks, a task each. The first
+// of the tasks has the columns of the next panel and factors them too, while others work on the rest.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
 // threads.
@@ -21,7 +21,7 @@ template <typename T>
 class PanelledLu {
  public:
   static bool Suits(int64_t m, int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<PanelledLu> Plan(int64_t m, int64_t n, bool wants_lower) {
     return Suits(m, n) ? std::make_optional(PanelledLu(m, n, wants_lower)) : std::nullopt;
   }

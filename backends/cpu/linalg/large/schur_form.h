@@ -19,9 +19,10 @@ class SchurForm {
  public:
   explicit SchurForm(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
-  // `h` has zeros below its subdiagonal, and eigenvalues on its diagonal outside rows [first, end). With `z`, h
-  // becomes the triangle, and z is multiplied with what makes it so; without, h is undefined afterwards. `values` and,
-  // of real matrices, `imaginary_parts` have n elements. 0, or as LAPACK's hseqr where it does not converge.
+  // Makes the Schur form. `h` has zeros below its subdiagonal, and eigenvalues on its diagonal outside rows [first,
+  // end). With `z`, h becomes the triangle, and z is multiplied with the transformations; without, h is undefined
+  // afterwards. `values` and, for real matrices, `imaginary_parts` have n elements. Returns 0, or LAPACK hseqr's info
+  // if it does not converge.
   int64_t Run(int64_t first, int64_t end, T* h, T* z, T* values, T* imaginary_parts, char* scratch) const;
 
  private:

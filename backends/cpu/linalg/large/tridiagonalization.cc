@@ -62,7 +62,7 @@ Tridiagonalization<T>::Tridiagonalization(int64_t n)
   projected_ = layout_.Add<T>(2 * kTridiagonalPanelColumns<T>);
 }
 
-// w = A·v of what follows column `first`.
+// w = A·v for the part after column `first`.
 template <typename T>
 void Tridiagonalization<T>::Multiply(int64_t first, const T* a, const T* v, T* parts, T* w, ThreadPool& pool) const {
   const int64_t rows = n_ - first;
@@ -120,7 +120,7 @@ void Tridiagonalization<T>::ReduceColumn(int64_t first, int64_t i, T* a, const W
   AddColumnTimesI(w, panel_rows);
 }
 
-// The lower triangle of columns that follow the panel; what is above it in the chunk is computed in vain.
+// Updates the lower triangle of the columns after the panel; the part above it in the chunk is computed in vain.
 template <typename T>
 void Tridiagonalization<T>::Update(int64_t first, int64_t column, int64_t count, const T* factors, T* a) const {
   constexpr int kReals = kNumberParts<T>;

@@ -23,7 +23,7 @@ class LargeEighValues {
  public:
   using R = lapack::Real<T>;
   static bool Suits(int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<LargeEighValues> Plan(int64_t n) {
     return Suits(n) ? std::make_optional(LargeEighValues(n)) : std::nullopt;
   }
@@ -46,7 +46,7 @@ class LargeSvdValues {
  public:
   using R = lapack::Real<T>;
   static bool Suits(int64_t m, int64_t n);
-  // Plans it; nothing where another way is as fast.
+  // Plans it; nothing if another way is as fast.
   static std::optional<LargeSvdValues> Plan(int64_t m, int64_t n) {
     return Suits(m, n) ? std::make_optional(LargeSvdValues(m, n)) : std::nullopt;
   }
