@@ -2,7 +2,7 @@
 # ./dev check [RULE…]: each rule prints file:line, what is wrong and what to do. All rules run, even where one fails.
 #
 #   layers   #include lines point down only
-#   files    sizes, names, include guards, open ends
+#   files    sizes, names, include guards, begins of comments, open ends
 #   docs     links, columns, the index, the changelog, packages' reasons, generated pages
 #   format   clang-format finds nothing to change
 #   scripts  shellcheck

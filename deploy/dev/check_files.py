@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks sizes, names, include guards and open ends of the project's files. The rules are in docs/extend/style.md."""
+"""Checks sizes, names, include guards, begins of comments and open ends of the project's files. The rules are in docs/extend/style.md."""
 import collections
 import os
 import re
@@ -20,6 +20,9 @@ FILES_BUDGET = 45
 
 # Names that say nothing about what is inside.
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "stuff", "impl"}
+
+# A comment that begins so leaves open what it speaks of.
+NO_SUBJECT = re.compile(r"\s*//+\s*(What|Whatever|Whether|Who|Whoever|Whose|Where|Which|Those|Nothing|Of|By|As)\b")
 
 OPEN_END = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?!\(#\d+\))")
 
@@ -160,6 +163,18 @@ def check_tuning_constants(findings):
                 spoken_for = max(0, spoken_for - 1)
 
 
+def check_comments(findings):
+    for path in code_files((".h",)):
+        was_comment = False
+        for number, line in enumerate(read_lines(path), 1):
+            is_comment = line.lstrip().startswith("//")
+            begin = NO_SUBJECT.match(line) if is_comment and not was_comment else None
+            if begin:
+                findings.error(path, number, f"a comment begins with '{begin.group(1)}'. Begin a function's with a verb, "
+                                             "another's with a noun, and name the thing")
+            was_comment = is_comment
+
+
 def check_open_ends(findings):
     suffixes = (".h", ".cc", ".cu", ".cuh", ".inc", ".def", ".py", ".sh", ".proto", ".cmake", ".txt", ".yml", ".yaml")
     for path in list_files():
@@ -179,6 +194,7 @@ def main():
     check_names(findings)
     check_hidden_constants(findings)
     check_rooms(findings)
+    check_comments(findings)
     check_open_ends(findings)
     check_tuning_constants(findings)
     return findings.exit_status()

@@ -76,6 +76,18 @@ class FilesCheckTest(unittest.TestCase):
         for choice in ("  static constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;\n", "constexpr double kShare = 1.0 / 1000;\n"):
             self.assertEqual(len(self.check({**room, source: choice})), 1, choice)
 
+    def test_a_comment_of_a_header_has_a_subject(self):
+        path = "backends/cpu/math/steps.h"
+        guard = "TENSORD_BACKENDS_CPU_MATH_STEPS_H_"
+        header = f"#ifndef {guard}\n#define {guard}\n\n%s\n\n#endif  // {guard}\n"
+        for begin in ("What", "Whether", "Those", "Who", "Nothing", "Of", "By", "As"):
+            found = self.check({**ROOM, path: header % f"  // {begin} it is.\n  int steps();"})
+            self.assertEqual(len(found), 1, found)
+            self.assertIn(f"{path}:4: files: a comment begins with '{begin}'", found[0])
+        for comment in ("// Returns the steps.\n// Of each row.", "// Assigns a row.", "int steps();  // of what is left"):
+            self.assertEqual(self.check({**ROOM, path: header % comment}), [])
+        self.assertEqual(self.check({**ROOM, "backends/cpu/math/source0.cc": "// As above.\n"}), [])
+
 
 if __name__ == "__main__":
     unittest.main()
