@@ -24,7 +24,7 @@ class ThreadPool;
 
 namespace tensord::server {
 
-// As refusals name what all tensors on the CPU may take, which is no setting; and how much of the memory that is.
+// The bytes that all tensors on the CPU may take, which is no setting, and their name in refusals.
 inline constexpr char kTensorBytesLimit[] = "cpu.tensor_bytes";
 int64_t MostTensorBytes();
 
@@ -57,9 +57,9 @@ class Devices {
   // Adds an executor for each, which the devices must outlive.
   void AddExecutors(const ServerConfig& config, ExecutorPool* executors) const;
 
-  // The default's is the first.
+  // Returns the names of the devices, the default's first.
   const std::vector<std::string>& names() const { return names_; }
-  // Of tensors on the CPU.
+  // Returns the memory of tensors on the CPU.
   const std::shared_ptr<HostBufferPool>& memory() const { return memory_; }
   // The CPU backend's threads, for large copies.
   ParallelFor parallel_for() const;

@@ -21,8 +21,8 @@
 
 namespace tensord::server {
 
-// Where a server is reached: the listeners for calls and for operators, each with its gRPC server, and the broker of
-// shared memory. Confined to the daemon's thread, but for what says otherwise.
+// The listeners of a server for calls and for operators, each with its gRPC server, and the broker of shared memory.
+// Confined to the daemon's thread, except for members that say otherwise.
 class Listeners {
  public:
   // Makes way for the sockets of calls, and listens nowhere yet. UNAVAILABLE where another server has one. The parts
@@ -42,7 +42,7 @@ class Listeners {
   void EndSharing() { broker_.reset(); }
 
   bool is_open() const { return server_ != nullptr; }
-  // As Daemon has them.
+  // Return the addresses as those of Daemon do.
   const std::vector<std::string>& grpc_addresses() const { return grpc_addresses_; }
   const std::string& admin_address() const { return admin_address_; }
   MemoryBroker* broker() const { return broker_.get(); }

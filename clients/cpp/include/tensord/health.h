@@ -5,7 +5,7 @@
 
 namespace tensord::client {
 
-// What grpc.health.v1 says of a service. The numbers are those of its HealthCheckResponse.ServingStatus.
+// The state of a service in grpc.health.v1. The numbers are those of its HealthCheckResponse.ServingStatus.
 enum class Health { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
 // Spells it as that enumeration does: "SERVING".
