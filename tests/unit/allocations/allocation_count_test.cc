@@ -23,14 +23,15 @@ void* Allocate(size_t size) {
 
 }  // namespace
 
-void* operator new(size_t size) {
+// None is inlined: the compiler would see memory of one function freed by another.
+[[gnu::noinline]] void* operator new(size_t size) {
   if (void* const address = Allocate(size)) return address;
   std::abort();
 }
-void* operator new(size_t size, const std::nothrow_t&) noexcept { return Allocate(size); }
-void operator delete(void* address) noexcept { std::free(address); }
-void operator delete(void* address, size_t) noexcept { std::free(address); }
-void operator delete(void* address, const std::nothrow_t&) noexcept { std::free(address); }
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept { return Allocate(size); }
+[[gnu::noinline]] void operator delete(void* address) noexcept { std::free(address); }
+[[gnu::noinline]] void operator delete(void* address, size_t) noexcept { std::free(address); }
+[[gnu::noinline]] void operator delete(void* address, const std::nothrow_t&) noexcept { std::free(address); }
 
 namespace tensord {
 namespace {
