@@ -32,12 +32,11 @@ class AddedBytes {
     if (all_ != nullptr) all_->Remove(bytes_, tenant_);
   }
   int64_t bytes() const { return bytes_; }
-  // Counts further bytes in, up to `bytes`.
-  absl::Status Grow(int64_t bytes) {
-    if (bytes <= bytes_) return absl::OkStatus();
-    RETURN_IF_ERROR(all_->Add(bytes - bytes_, tenant_, bytes_));
+  // Counts further bytes in, up to `bytes`, whatever the bounds are.
+  void Overdraw(int64_t bytes) {
+    if (bytes <= bytes_) return;
+    all_->Overdraw(bytes - bytes_, tenant_);
     bytes_ = bytes;
-    return absl::OkStatus();
   }
 
  private:

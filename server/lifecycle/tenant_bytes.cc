@@ -34,9 +34,18 @@ absl::Status TenantBytes::CheckLocked(int64_t bytes, const std::string& tenant, 
 absl::Status TenantBytes::Add(int64_t bytes, const std::string& tenant, int64_t own) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckLocked(bytes, tenant, own));
+  AddLocked(bytes, tenant);
+  return absl::OkStatus();
+}
+
+void TenantBytes::Overdraw(int64_t bytes, const std::string& tenant) {
+  MutexLock lock(&mutex_);
+  AddLocked(bytes, tenant);
+}
+
+void TenantBytes::AddLocked(int64_t bytes, const std::string& tenant) {
   if (bytes > 0) of_tenant_.try_emplace(tenant, 0).first->second += bytes;
   held_ += bytes;
-  return absl::OkStatus();
 }
 
 void TenantBytes::Remove(int64_t bytes, const std::string& tenant) {

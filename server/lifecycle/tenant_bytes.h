@@ -37,6 +37,8 @@ class TenantBytes {
   // Adds bytes. LIMIT_EXCEEDED if all tenants together, or this one, would have too many. `own` of the held bytes
   // belong to the same call, and do not keep it from having more.
   absl::Status Add(int64_t bytes, const std::string& tenant, int64_t own = 0);
+  // Counts bytes in that are there, whatever the bounds are.
+  void Overdraw(int64_t bytes, const std::string& tenant);
   void Remove(int64_t bytes, const std::string& tenant);
   // Returns the status that Add would return now.
   absl::Status Check(int64_t bytes, const std::string& tenant) const;
@@ -47,6 +49,7 @@ class TenantBytes {
  private:
   absl::Status CheckLocked(int64_t bytes, const std::string& tenant, int64_t own) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void AddLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Names names_;
   mutable Mutex mutex_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
@@ -78,6 +79,13 @@ absl::StatusOr<int64_t> KnownSentBytes(const v1::ExecuteRequest& request, const 
   ASSIGN_OR_RETURN(const int64_t bytes, KnownResultBytes(program, sent, run.arguments));
   if (bytes <= kMaxResponseBytes) return bytes;
   return RefuseLimit("response_bytes", kMaxResponseBytes, bytes, "bytes of the response");
+}
+
+// Whether a run decides the size of a result.
+bool DecidesSizes(const CompiledProgram& program) {
+  return absl::c_any_of(program.program().wire_outputs, [](const TensorType& type) {
+    return absl::c_any_of(type.shape, [](const Dim& dim) { return dim.extent != Extent::kExact; });
+  });
 }
 
 std::vector<size_t> KeptOf(const v1::ExecuteRequest& request) {
@@ -363,13 +371,20 @@ class Execution : public std::enable_shared_from_this<Execution> {
     return executor_->Submit(std::move(run));
   }
 
-  // Has the results counted before the run begins: one that is refused afterwards has lost what was donated to it.
+  // Has the results counted before the run begins: a run that is refused afterwards has lost what was donated to it.
+  // Results whose sizes the run decides count little until then.
   absl::Status HoldResults(RunRequest* run) {
     if (runs_here() && claim_.num_uses() == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const int64_t bytes, KnownSentBytes(received_->message, *program_, *run));
-    if (bytes < kCountedAnswerBytes) return absl::OkStatus();
-    run->admit = [this, bytes] { return HoldUnread(bytes); };
-    return runs_here() ? absl::OkStatus() : request_->parts().tensors.unread_results->Check(bytes, run->tenant);
+    ASSIGN_OR_RETURN(const int64_t known, KnownSentBytes(received_->message, *program_, *run));
+    if (known < kCountedAnswerBytes && (claim_.num_uses() == 0 || !DecidesSizes(*program_))) return absl::OkStatus();
+    const int64_t bytes = std::max(known + static_cast<int64_t>(kStatsBytes), kCountedAnswerBytes);
+    TenantBytes* const unread = request_->parts().tensors.unread_results;
+    run->admit = [this, bytes, unread]() -> absl::Status {
+      ASSIGN_OR_RETURN(AddedBytes held, AddedBytes::Add(unread, bytes, request_->caller().tenant));
+      unread_.emplace(std::move(held));
+      return absl::OkStatus();
+    };
+    return runs_here() ? absl::OkStatus() : unread->Check(bytes, run->tenant);
   }
 
   void Respond(absl::StatusOr<RunOutcome> outcome) {
@@ -397,8 +412,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
         shared_.Write(outcome->results, request_->parts().tensors.parallel_for, request_->parts().observers.metrics),
         &response);
     if (!encoded.ok()) return Fail(encoded);
-    if (const absl::Status held = HoldUnread(static_cast<int64_t>(response.Length())); !held.ok()) return Fail(held);
-    if (unread_.has_value()) request_->HoldUntilSent(*std::exchange(unread_, std::nullopt));
+    if (const absl::Status held = HoldUntilSent(static_cast<int64_t>(response.Length())); !held.ok()) return Fail(held);
     KeepSegments(std::move(outcome->profile));
     // Nothing of the run may still read memory that the client is about to be told of: it may be donated next.
     outcome->results.clear();
@@ -416,12 +430,18 @@ class Execution : public std::enable_shared_from_this<Execution> {
     for (const Waiter& waiter : waiters) waiter();
   }
 
-  absl::Status HoldUnread(int64_t bytes) {
-    if (unread_.has_value()) return unread_->Grow(bytes);
-    if (bytes < kCountedAnswerBytes) return absl::OkStatus();
-    ASSIGN_OR_RETURN(AddedBytes unread,
-                     AddedBytes::Add(request_->parts().tensors.unread_results, bytes, request_->caller().tenant));
-    unread_.emplace(std::move(unread));
+  absl::Status HoldUntilSent(int64_t bytes) {
+    TenantBytes* const all = request_->parts().tensors.unread_results;
+    const std::string& tenant = request_->caller().tenant;
+    if (!unread_.has_value() && bytes < kCountedAnswerBytes) return absl::OkStatus();
+    if (!unread_.has_value() && claim_.num_uses() == 0) {
+      ASSIGN_OR_RETURN(AddedBytes added, AddedBytes::Add(all, bytes, tenant));
+      unread_.emplace(std::move(added));
+    } else if (!unread_.has_value()) {
+      unread_.emplace(AddedBytes::Adopt(all, 0, tenant));
+    }
+    unread_->Overdraw(bytes);  // a refusal would lose what was donated
+    request_->HoldUntilSent(*std::exchange(unread_, std::nullopt));
     return absl::OkStatus();
   }
 
