@@ -382,19 +382,19 @@ bool Contraction::takes_epilogue() const {
 
 bool Contraction::makes_whole_sums() const {
   const auto cuts_sums = [](const Loop& loop) { return loop.role == kSummed && loop.count > 1; };
-  const auto is_whole = [](const Box& box) { return !box.occurs || box.tiled->makes_whole_sums(); };
+  const auto is_whole = [](const Box& box) { return !box.tiled.has_value() || box.tiled->makes_whole_sums(); };
   return std::none_of(loops_.begin(), loops_.end(), cuts_sums) && std::all_of(boxes_.begin(), boxes_.end(), is_whole);
 }
 
 int64_t Contraction::slots() const {
   int64_t slots = 1;
-  for (const Box& box : boxes_) slots = std::max(slots, box.occurs ? box.tiled->slots() : 1);
+  for (const Box& box : boxes_) slots = std::max(slots, box.tiled.has_value() ? box.tiled->slots() : 1);
   return slots;
 }
 
 int64_t Contraction::block_bytes() const {
   int64_t bytes = 0;
-  for (const Box& box : boxes_) bytes = std::max(bytes, box.occurs ? box.tiled->block_bytes() : 0);
+  for (const Box& box : boxes_) bytes = std::max(bytes, box.tiled.has_value() ? box.tiled->block_bytes() : 0);
   return rounds_in_blocks_ ? (bytes / 2 + 63) / 64 * 64 : bytes;
 }
 

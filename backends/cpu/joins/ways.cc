@@ -53,7 +53,7 @@ MadeJoin TryTransforms(JoinAttempt& attempt) { return TransformedMap::Plan(attem
 
 MadeJoin TryFactored(JoinAttempt& attempt) {
   std::unique_ptr<const FactoredProduct>& product = attempt.Factored();
-  if (product == nullptr || product->packs_runs_of_rows()) return nullptr;
+  if (product == nullptr) return nullptr;
   return std::move(product);
 }
 
@@ -67,7 +67,7 @@ MadeJoin TryKernel(JoinAttempt& attempt) { return LoneKernel::Make(attempt.first
 constexpr std::array<JoinWay, kNumJoinWays> kWays = {{
     {"chain", "Runs three segments or more block by block: what passes between them stays in the cache.", &TryChain},
     {"epilogue", "Runs the elementwise kernel behind a product on each piece of it as that is made.", &TryEpilogue},
-    {"pair", "Runs two segments block by block, as a chain.", &TryPair},
+    {"pair", "Runs two segments block by block, as a chain, if no longer chain begins there.", &TryPair},
     {"factored_rows", "Multiplies the factors of a product's rows as it packs them, where these lie side by side.",
      &TryFactoredRows},
     {"boxes", "Makes the operands of a contraction a box at a time, by the products before it.", &TryBoxes},
