@@ -14,7 +14,7 @@ absl::string_view WhyOf(ConnectionExcess excess) {
       return "sent more headers than any call may have (limits.metadata_bytes)";
     case ConnectionExcess::kFrames:
       return "sent more frames without content (window updates, acknowledgements, priorities, unknown or empty ones) "
-             "than a connection may: sixteen times limits.cancels_per_second";
+             "than a connection may (100,000 a second, or 32 times limits.cancels_per_second)";
     case ConnectionExcess::kSettings:
       return "made more calls than a connection may (limits.streams_per_connection) and did not acknowledge the "
              "server's settings, which say so";

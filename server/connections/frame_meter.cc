@@ -19,8 +19,12 @@ constexpr double kCancelsOfAPing = 1.0 / 8;
 constexpr int64_t kFrameBytes = int64_t{16} << 10;
 constexpr int64_t kPartialFrames = 8;
 
-// Of frames that only their number bounds: gRPC looks through some kinds byte by byte.
-constexpr int64_t kBytesOfOneFrame = 512;
+// Bytes that count as a further frame where only the number of frames is bounded.
+constexpr double kBytesOfOneFrame = 512;
+
+// Data of fewer bytes than this costs gRPC more by the frame than by the byte. Clients send tiny messages like that.
+constexpr int64_t kTinyBytes = 128;
+constexpr double kFramesOfTinyData = 0.5;
 
 constexpr double kLooksToFill = 8;  // at least, from nothing to all at once
 
@@ -31,11 +35,12 @@ FrameMeter::FrameMeter(const FrameLimits& limits, Clock::time_point now)
       skip_bytes_(kPrefaceBytes),
       cancels_(static_cast<double>(limits.cancels_at_once)),
       refilled_(now),
-      frames_(MostFrames()),
+      frames_(static_cast<double>(limits.frames_at_once())),
       frames_refilled_(now) {}
 
 void FrameMeter::Sent(int64_t bytes) {
-  frames_ = std::min(MostFrames(), frames_ + static_cast<double>(bytes) / FrameLimits::kBytesOfAFrame);
+  frames_ = std::min(static_cast<double>(limits_.frames_at_once()),
+                     frames_ + static_cast<double>(bytes) / FrameLimits::kBytesOfAFrame);
 }
 
 ConnectionExcess FrameMeter::Read(absl::string_view bytes, Clock::time_point now, const Reads& reads) {
@@ -60,12 +65,16 @@ ConnectionExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads)
   const uint8_t type = head_[3], flags = head_[4];
   const uint32_t stream = static_cast<uint32_t>((head_[5] & 0x7F) << 24 | head_[6] << 16 | head_[7] << 8 | head_[8]);
   const bool acknowledges = (flags & kAcknowledges) != 0;
+  const double frames = 1 + static_cast<double>(size) / kBytesOfOneFrame;
   skip_bytes_ = size;
   AddTime(now, reads);
   switch (type) {
     case kData:
-      return size == 0 ? TakeFrame(size) : ConnectionExcess::kNone;
+      return size < kTinyBytes ? TakeFrames(size == 0 ? 1 : kFramesOfTinyData) : ConnectionExcess::kNone;
     case kHeaders:
+      // Of a call that is over, or has begun: no client of gRPC has trailers.
+      if (stream <= last_stream_ && !TakeCancel()) return ConnectionExcess::kCancels;
+      last_stream_ = std::max(last_stream_, stream);
       block_bytes_ = block_frames_ = 0;
       if (!is_acknowledged_) early_calls_.insert(stream);
       return AddHeaders(size);
@@ -77,13 +86,13 @@ ConnectionExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads)
       return ConnectionExcess::kNone;
     case kSettings:
       if (acknowledges && has_sent_) Acknowledged();
-      if (acknowledges) return TakeFrame(size);
+      if (acknowledges) return TakeFrames(frames);
       return TakeCancel() ? ConnectionExcess::kNone : ConnectionExcess::kCancels;
     case kPing:
-      if (acknowledges) return TakeFrame(size);
+      if (acknowledges) return TakeFrames(frames);
       return TakeCancel(kCancelsOfAPing) ? ConnectionExcess::kNone : ConnectionExcess::kCancels;
     default:
-      return TakeFrame(size);
+      return TakeFrames(frames);
   }
 }
 
@@ -111,9 +120,9 @@ void FrameMeter::Acknowledged() {
 void FrameMeter::AddTime(Clock::time_point now, const Reads& reads) {
   // Window updates of a client whose network is slow come while its socket never has room, so these do not depend on
   // it.
-  const double frames_earned = std::chrono::duration<double>(now - frames_refilled_).count() *
-                               static_cast<double>(FrameLimits::kFramesOfACancel * limits_.cancels_per_second);
-  frames_ = std::min(MostFrames(), frames_ + frames_earned);
+  const double frames_earned =
+      std::chrono::duration<double>(now - frames_refilled_).count() * static_cast<double>(limits_.frames_per_second());
+  frames_ = std::min(static_cast<double>(limits_.frames_at_once()), frames_ + frames_earned);
   frames_refilled_ = now;
   const double most = static_cast<double>(limits_.cancels_at_once);
   const double earned =
@@ -130,8 +139,8 @@ bool FrameMeter::TakeCancel(double cost) {
   return true;
 }
 
-ConnectionExcess FrameMeter::TakeFrame(int64_t size) {
-  frames_ -= 1 + static_cast<double>(size / kBytesOfOneFrame);
+ConnectionExcess FrameMeter::TakeFrames(double cost) {
+  frames_ -= cost;
   return frames_ < 0 ? ConnectionExcess::kFrames : ConnectionExcess::kNone;
 }
 

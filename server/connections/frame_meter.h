@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_CONNECTIONS_FRAME_METER_H_
 #define TENSORD_SERVER_CONNECTIONS_FRAME_METER_H_
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -18,9 +19,13 @@ struct FrameLimits {
   int64_t header_bytes = 0;        // of the headers of one call, as they are sent
   int64_t cancels_at_once = 0;     // calls taken back, settings changed, and eight pings for one,
   int64_t cancels_per_second = 0;  // and of these a second
-  // Sixteen times as many other frames may come that flow control does not bound: window updates, acknowledgements,
-  // priorities, unknown ones, empty data. Another may come for every kBytesOfAFrame that the client is sent.
-  static constexpr int64_t kFramesOfACancel = 16, kBytesOfAFrame = 128;
+  // Frames that flow control does not bound: window updates, acknowledgements, priorities, unknown ones, data of a few
+  // bytes. They are many times as many as cancels, never fewer than these, and another for every kBytesOfAFrame that
+  // the client is sent.
+  static constexpr int64_t kFramesOfACancel = 32, kLeastFramesAtOnce = 20'000, kLeastFramesPerSecond = 100'000;
+  static constexpr int64_t kBytesOfAFrame = 64;
+  int64_t frames_at_once() const { return std::max(kLeastFramesAtOnce, kFramesOfACancel * cancels_at_once); }
+  int64_t frames_per_second() const { return std::max(kLeastFramesPerSecond, kFramesOfACancel * cancels_per_second); }
   // Calls, and the headers of all, before the client has acknowledged the server's settings, which bound these.
   int64_t early_calls = 0;
   int64_t early_header_bytes = 0;
@@ -56,14 +61,14 @@ class FrameMeter {
   bool FitsEarly(int64_t size);
   void Acknowledged();
   bool TakeCancel(double cost = 1);
-  ConnectionExcess TakeFrame(int64_t size);
-  double MostFrames() const { return static_cast<double>(FrameLimits::kFramesOfACancel * limits_.cancels_at_once); }
+  ConnectionExcess TakeFrames(double cost);
 
   const FrameLimits limits_;
   int64_t skip_bytes_;  // until the next head: first the preface, then the rest of a frame
   std::array<uint8_t, kHeadBytes> head_{};
   size_t head_bytes_ = 0;                       // of it that have come
   int64_t block_bytes_ = 0, block_frames_ = 0;  // of the headers that have begun
+  uint32_t last_stream_ = 0;                    // that was opened
   bool has_sent_ = false, is_acknowledged_ = false;
   // The calls that were made and not taken back, and the bytes of all headers, until the settings are acknowledged.
   absl::flat_hash_set<uint32_t> early_calls_;

@@ -218,22 +218,36 @@ TEST_P(HostilePeersTest, SettingsWithoutEndEndTheirConnection) {
 
 // gRPC works on each of them and charges nobody.
 TEST_P(HostilePeersTest, FramesWithoutContentEndTheirConnections) {
-  Start({"--set=limits.cancels_per_second=50"});  // a slow server takes no more than thousands a second
+  Start();
   const std::pair<const char*, std::string> kinds[] = {
       {"a million priorities", Http2Peer::Frame(Http2Peer::kPriority, 0, 99, std::string(5, '\0'))},
       {"a million unknown frames", Http2Peer::Frame(Http2Peer::kUnknown, 0, 3, "")},
       {"a million acknowledgements", Http2Peer::Frame(Http2Peer::kSettings, 1, 0, "")},
-      {"a million window updates", Http2Peer::Frame(Http2Peer::kWindow, 0, 0, Http2Peer::Number(1, 4))}};
+      {"a million window updates", Http2Peer::Frame(Http2Peer::kWindow, 0, 0, Http2Peer::Number(1, 4))},
+      {"a million bytes in frames of their own", Http2Peer::Frame(Http2Peer::kData, 0, 1, "x")}};
   for (const auto& [name, frame] : kinds) {
-    std::string flood;
+    std::string flood = Http2Peer::Frame(Http2Peer::kHeaders, Http2Peer::kEndHeaders, 1,
+                                         Http2Peer::CallHeaders("/tensord.v1.Compute/ExecuteStream"));
     for (int i = 0; i < 1'000'000; ++i) flood += frame;
     ExpectHarmless(name, [&] {
       const auto peer = NewPeer();
       EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
     });
   }
-  EXPECT_TRUE(WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"frames\"} 4"); }));
+  EXPECT_TRUE(WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"frames\"} 5"); }));
   EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
+}
+
+TEST_P(HostilePeersTest, HeadersOfCallsThatEndedEndTheirConnection) {
+  Start();
+  const std::string headers = Http2Peer::CallHeaders("/tensord.v1.Compute/Nothing");
+  std::string flood = Http2Peer::Frame(Http2Peer::kHeaders, Http2Peer::kEndHeaders | Http2Peer::kEndStream, 1, headers);
+  for (int i = 0; i < 300'000; ++i) flood += Http2Peer::Frame(Http2Peer::kHeaders, Http2Peer::kEndHeaders, 1, headers);
+  ExpectHarmless("300,000 headers of a call that has ended", [&] {
+    const auto peer = NewPeer();
+    EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
+  });
+  EXPECT_THAT(Log(), HasSubstr("connections ended"));
 }
 
 // gRPC holds a client to its settings once he has acknowledged them.
