@@ -1,5 +1,6 @@
 """The refusals of td.linalg and td.fft before anything is sent; their results are among the function cases."""
 
+import pickle
 import unittest
 
 import checkout  # noqa: F401
@@ -89,6 +90,13 @@ class Mistakes(unittest.TestCase):
             ["SVDResult('U', 'S', 'Vh')", "QRResult('Q', 'R')", "EighResult('eigenvalues', 'eigenvectors')",
              "EigResult('eigenvalues', 'eigenvectors')", "SlogdetResult('sign', 'logabsdet')"],
         )  # fmt: skip
+
+    def test_results_can_be_pickled(self):
+        for name in ("EighResult", "EigResult", "LUResult", "QRResult", "SVDResult", "SlogdetResult"):
+            kind = getattr(td.linalg, name)
+            self.assertEqual(kind.__module__, "tensord.linalg", name)
+            result = kind(*range(len(kind._fields)))
+            self.assertEqual(pickle.loads(pickle.dumps(result)), result, name)
 
     def test_what_matrices_refuse_is_one_class(self):
         for reason in ("MATRIX_SINGULAR", "MATRIX_NOT_POSITIVE_DEFINITE", "NO_CONVERGENCE"):

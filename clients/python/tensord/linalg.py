@@ -46,6 +46,10 @@ from tensord.tracing.lifting import as_array, show
 
 SlogdetResult = collections.namedtuple("SlogdetResult", "sign logabsdet")
 
+# Users pickle results, so these name a module that stays.
+for _result in (EighResult, EigResult, LUResult, QRResult, SVDResult):
+    _result.__module__ = __name__
+
 
 def det(a):
     m = Matrices("det", a, square=True)
