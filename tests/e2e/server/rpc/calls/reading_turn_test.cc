@@ -165,7 +165,8 @@ TEST(ReadingTurnTest, WhoIsGoneIsNotReadAnyMore) {
   v1::CompileResponse response;
   EXPECT_EQ(server.stub().Compile(&context, request, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   server.WaitUntilIdle();
-  EXPECT_EQ(server.parts().gate->snapshot().bytes, 0) << "its memory is free, though its turn has not come";
+  EXPECT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().bytes == 0; }))
+      << "its memory is free, though its turn has not come";
   EXPECT_EQ(server.Metric("tensord_compile_requests_total", "miss"), 0);
 }
 

@@ -330,7 +330,7 @@ TEST(ExecuteStreamTest, ACancelThatMeetsARequestLosesNothing) {
     pipeline.Finish();
   }
   server.WaitUntilIdle();
-  EXPECT_EQ(server.parts().gate->snapshot().bytes, 0);
+  EXPECT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().bytes == 0; }));
 }
 
 TEST(ExecuteStreamTest, AStepThatIsRefusedPoisonsTheState) {

@@ -308,7 +308,7 @@ TEST_F(PipelineTest, ItsEndCancelsWhatIsUnanswered) {
     }
   }
   server_->WaitUntilIdle();
-  EXPECT_EQ(server_->parts().gate->snapshot().bytes, 0);
+  EXPECT_TRUE(WaitFor([&] { return server_->parts().gate->snapshot().bytes == 0; }));
 }
 
 TEST_F(PipelineTest, EndsThatMeetARequestLoseNothing) {
