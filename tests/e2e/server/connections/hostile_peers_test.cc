@@ -135,7 +135,7 @@ class HostilePeersTest : public ::testing::TestWithParam<Way> {
     ExpectSmall(what, std::move(attack));
     const double longest = bystander.End();
     std::printf("%s: others' longest call %.0f ms\n", what, longest * 1e3);
-    EXPECT_LE(longest, .5) << "0.1 on a quiet machine; seconds without the bounds";
+    EXPECT_LE(longest, kIsSlow ? 2. : .5) << "0.1 on a quiet machine; seconds without the bounds";
   }
 
   const PrivateFolder files_;
@@ -326,7 +326,8 @@ TEST_P(HostilePeersTest, PingsThatNobodyReadsEndTheirConnections) {
   } else {
     ExpectHarmless("100,000 pings, four times", attack);
   }
-  EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
+  // Where they come slowly, gRPC has ended the connection by itself: it minds the third one.
+  if (!kIsSlow) EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
 }
 
 // Messages that have come already are due as soon as the stream asks for the next one.
