@@ -218,24 +218,52 @@ TEST(Determinants, KeepBothPartsOfComplexNumbersHoweverFarApart) {
   EXPECT_EQ(run({{0x1p600, 0x1p-600}, {0x1p600, 0}, {0x1p-300, 0}}), Complex128(0x1p900, 0x1p-300));
 }
 
-TEST(Determinants, HaveTheSameBitsAloneAndInABatch) {
+// A matrix has the same bits alone and in a batch, where it may lie at any multiple of its element's size.
+void ExpectSameBitsInABatch(absl::string_view op, int results, const Literal& a) {
+  const std::vector<Literal> alone = RunText(TextOf(op, "", results, {ToString(a.type())}), a);
+  for (const int64_t batch : {1, 3, 70}) {
+    const Literal matrices = Repeated(a, batch);
+    SCOPED_TRACE(absl::StrCat(op, " of ", ToString(matrices.type())));
+    const std::vector<Literal> together = RunText(TextOf(op, "", results, {ToString(matrices.type())}), matrices);
+    for (size_t i = 0; i < alone.size(); ++i) {
+      std::string repeated;
+      for (int64_t b = 0; b < batch; ++b) absl::StrAppend(&repeated, alone[i].bytes());
+      EXPECT_TRUE(together[i].bytes() == repeated) << "result " << i;
+    }
+  }
+}
+
+TEST(LinalgBatches, HaveTheBitsOfDeterminantsAlone) {
   std::mt19937 random(8);
   for (DType dtype : kDTypes) {
     for (const int64_t n : {1, 3, 7, 16, 17, 40, 130}) {
       const Literal a = RandomMatrices(dtype, {n, n}, &random);
-      for (const auto& [op, results] : {std::pair{"Determinant", 1}, std::pair{"SignLogDeterminant", 2}}) {
-        const std::vector<Literal> alone = RunText(TextOf(op, "", results, {ToString(a.type())}), a);
-        for (const int64_t batch : {1, 3, 70}) {
-          const Literal matrices = Repeated(a, batch);
-          SCOPED_TRACE(absl::StrCat(op, " of ", ToString(matrices.type())));
-          const std::vector<Literal> together = RunText(TextOf(op, "", results, {ToString(matrices.type())}), matrices);
-          for (size_t i = 0; i < alone.size(); ++i) {
-            std::string repeated;
-            for (int64_t b = 0; b < batch; ++b) absl::StrAppend(&repeated, alone[i].bytes());
-            EXPECT_TRUE(together[i].bytes() == repeated) << "result " << i;
+      ExpectSameBitsInABatch("Determinant", 1, a);
+      ExpectSameBitsInABatch("SignLogDeterminant", 2, a);
+    }
+  }
+}
+
+TEST(LinalgBatches, HaveTheBitsOfDecompositionsAlone) {
+  std::mt19937 random(9);
+  for (DType dtype : kDTypes) {
+    for (const int64_t n : {3, 17, 35, 67}) {
+      Literal a = RandomMatrices(dtype, {n, n}, &random);
+      for (const auto& [op, results] :
+           {std::pair{"Lu", 4}, std::pair{"Qr", 2}, std::pair{"HouseholderQr", 2}, std::pair{"Eigh", 2},
+            std::pair{"Eig", 2}, std::pair{"Svd", 3}, std::pair{"Inverse", 1}, std::pair{"PseudoInverse", 1}}) {
+        ExpectSameBitsInABatch(op, results, a);
+      }
+      // Its lower part is that of a positive definite matrix.
+      VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+        if constexpr (RealElement<T> || ComplexElement<T>) {
+          for (int64_t i = 0; i < n; ++i) {
+            a.mutable_values<T>()[static_cast<size_t>(i + i * n)] =
+                static_cast<T>(scalar::ConvertElement<T>(10.0 * static_cast<double>(n)));
           }
         }
-      }
+      });
+      ExpectSameBitsInABatch("Cholesky", 1, a);
     }
   }
 }

@@ -43,10 +43,23 @@ void UseSerialBlas() {
   static_cast<void>(is_done);
 }
 
+bool BlasRoundsByAddress(absl::string_view core) {
+  return std::any_of(std::begin(kCoresWithoutAvx2), std::end(kCoresWithoutAvx2),
+                     [core](absl::string_view old) { return absl::EqualsIgnoreCase(core, old); });
+}
+
+bool BlasRoundsByAddress() {
+#if HWY_ARCH_X86
+  static const bool does = BlasRoundsByAddress(openblas_get_corename());
+  return does;
+#else
+  return false;
+#endif
+}
+
 absl::string_view BetterBlasCore(absl::string_view core, bool has_avx2, bool has_avx512) {
-  const bool is_old = std::any_of(std::begin(kCoresWithoutAvx2), std::end(kCoresWithoutAvx2),
-                                  [core](absl::string_view old) { return absl::EqualsIgnoreCase(core, old); });
-  if (!is_old || !has_avx2) return "";
+  // The kernels that round by address are the ones that AVX2 leaves behind.
+  if (!BlasRoundsByAddress(core) || !has_avx2) return "";
   return has_avx512 ? "SkylakeX" : "Haswell";
 }
 

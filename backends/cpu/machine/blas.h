@@ -30,6 +30,11 @@ struct OutdatedBlasCore {
 // Returns nothing if the kernels fit the processor.
 std::optional<OutdatedBlasCore> FindOutdatedBlasCore();
 
+// True if OpenBLAS's kernels round by the address of a matrix: those without AVX2 begin apart where it does not lie on
+// 16 bytes, and add in another order.
+bool BlasRoundsByAddress();
+bool BlasRoundsByAddress(absl::string_view core);
+
 // Features of a processor that decide which of OpenBLAS's kernels it can run.
 struct ProcessorFeatures {
   bool ssse3 = false, sse4_1 = false, sse4_2 = false, sse4a = false, amd_3dnow = false, avx = false, fma4 = false;

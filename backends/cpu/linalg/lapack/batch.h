@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "backends/cpu/kernel/kernel.h"
+#include "backends/cpu/machine/blas.h"
 #include "backends/cpu/machine/task_slots.h"
 #include "engine/base/refusal.h"
 #include "engine/base/stop_signal.h"
@@ -63,9 +65,14 @@ class MatrixKernel final : public Kernel {
       : routine_(std::move(routine)),
         shape_(instruction.operands[0].shape),
         batch_(BatchSize(shape_)),
-        slot_bytes_((routine_.scratch_bytes() + 63) / 64 * 64) {
+        copies_at_((routine_.scratch_bytes() + 63) / 64 * 64),
+        slot_bytes_(copies_at_) {
     for (const ConcreteType& operand : instruction.operands) operand_bytes_.push_back(operand.num_bytes() / batch_);
     for (const ConcreteType& result : instruction.results) result_bytes_.push_back(result.num_bytes() / batch_);
+    if (BlasRoundsByAddress()) {
+      for (const int64_t bytes : operand_bytes_) slot_bytes_ += (bytes + 63) / 64 * 64;
+      for (const int64_t bytes : result_bytes_) slot_bytes_ += (bytes + 63) / 64 * 64;
+    }
     const int64_t tasks = std::min(batch_, kMaxTasks);
     block_ = (batch_ + tasks - 1) / tasks;
     tasks_ = (batch_ + block_ - 1) / block_;
@@ -108,15 +115,37 @@ class MatrixKernel final : public Kernel {
       for (size_t i = 0; i < result_bytes_.size(); ++i) {
         call.results[i] = static_cast<char*>(args.results[i]) + b * result_bytes_[i];
       }
-      if (const int64_t info = routine_.Run(call); info != 0) return {.matrix = b, .info = info};
+      const int64_t info = BlasRoundsByAddress() ? RunInAlignedCopies(call) : routine_.Run(call);
+      if (info != 0) return {.matrix = b, .info = info};
     }
     return {.matrix = 0, .info = 0};
+  }
+
+  // Gives the routine copies of what does not lie on 16 bytes, so that a matrix has the same bits wherever it lies.
+  int64_t RunInAlignedCopies(const MatrixCall& call) const {
+    MatrixCall aligned = call;
+    char* copy = call.scratch + copies_at_;
+    const auto is_aligned = [](const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; };
+    for (size_t i = 0; i < operand_bytes_.size(); ++i) {
+      if (!is_aligned(call.operands[i])) aligned.operands[i] = std::memcpy(copy, call.operands[i], operand_bytes_[i]);
+      copy += (operand_bytes_[i] + 63) / 64 * 64;
+    }
+    for (size_t i = 0; i < result_bytes_.size(); ++i) {
+      if (!is_aligned(call.results[i])) aligned.results[i] = copy;
+      copy += (result_bytes_[i] + 63) / 64 * 64;
+    }
+    const int64_t info = routine_.Run(aligned);
+    for (size_t i = 0; i < result_bytes_.size(); ++i) {
+      if (aligned.results[i] != call.results[i]) std::memcpy(call.results[i], aligned.results[i], result_bytes_[i]);
+    }
+    return info;
   }
 
   const Routine routine_;
   const Shape shape_;
   const int64_t batch_;
-  const int64_t slot_bytes_;
+  const int64_t copies_at_;  // of a slot's scratch
+  int64_t slot_bytes_;
   absl::InlinedVector<int64_t, 2> operand_bytes_;
   absl::InlinedVector<int64_t, 4> result_bytes_;
   int64_t block_ = 0;

@@ -44,6 +44,13 @@ TEST(BlasCoreTest, KeepsToAnInstructionSet) {
   EXPECT_EQ(BlasCoreWithin("Prescott", CpuIsa::kBaseline), "");
 }
 
+TEST(BlasCoreTest, WhichKernelsRoundByAddress) {
+  EXPECT_TRUE(BlasRoundsByAddress("Prescott"));
+  EXPECT_TRUE(BlasRoundsByAddress("sandybridge"));
+  EXPECT_FALSE(BlasRoundsByAddress("Haswell"));
+  EXPECT_FALSE(BlasRoundsByAddress("SkylakeX"));
+}
+
 // OpenBLAS reads its environment before main, hence a process of its own.
 TEST(BlasCoreDeathTest, WhatTheEnvironmentChoosesIsSeen) {
 #ifndef __x86_64__
