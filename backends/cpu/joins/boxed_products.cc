@@ -89,7 +89,7 @@ class ProductJoin {
     return passed_bytes_ >= limits_.least_join_bytes;
   }
 
-  std::optional<ChainPlan> Plan(int64_t block_bytes) {
+  std::optional<BlockPlan> Plan(int64_t block_bytes) {
     if (!ChooseAxes(block_bytes)) return std::nullopt;
     for (size_t s = 0; s < products_.size(); ++s) orders_.push_back(OrderOf(s));
     std::vector<SegmentBlocks> blocks;
@@ -223,12 +223,12 @@ class ProductJoin {
     return false;
   }
 
-  ChainPlan Place(std::vector<SegmentBlocks> blocks) const {
-    ChainPlan plan{.num_blocks = num_blocks_};
-    std::array<ChainPlan::Place, 2> inner;
+  BlockPlan Place(std::vector<SegmentBlocks> blocks) const {
+    BlockPlan plan{.num_blocks = num_blocks_};
+    std::array<BlockPlan::Place, 2> inner;
     for (size_t s = 0; s < products_.size(); ++s) {
       const SegmentInstruction& product = products_[s];
-      ChainPlan::Segment planned{.blocks = std::move(blocks[s])};
+      BlockPlan::Segment planned{.blocks = std::move(blocks[s])};
       for (const Slot slot : product.operands) planned.operands.push_back({.slot = slot});
       inner[sides_[s]] = {.passes = true, .offset = plan.passing_bytes};
       planned.results.push_back(inner[sides_[s]]);
@@ -236,9 +236,9 @@ class ProductJoin {
       plan.passing.push_back(product.results[0]);
       plan.segments.push_back(std::move(planned));
     }
-    ChainPlan::Segment contraction{.blocks = std::move(blocks.back())};
+    BlockPlan::Segment contraction{.blocks = std::move(blocks.back())};
     for (size_t side = 0; side < 2; ++side) {
-      contraction.operands.push_back(Passes(side) ? inner[side] : ChainPlan::Place{.slot = dot_.operands[side]});
+      contraction.operands.push_back(Passes(side) ? inner[side] : BlockPlan::Place{.slot = dot_.operands[side]});
     }
     contraction.results.push_back({.slot = dot_.results[0]});
     plan.segments.push_back(std::move(contraction));
@@ -258,14 +258,14 @@ class ProductJoin {
 
 }  // namespace
 
-std::optional<ChainPlan> PlanProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits) {
+std::optional<BlockPlan> PlanProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits) {
   if (limits.block_bytes <= 0) return std::nullopt;
   for (const size_t products : {size_t{2}, size_t{1}}) {
     if (segments.size() <= products) continue;
     ProductJoin join(segments.subspan(0, products + 1), limits);
     if (!join.Matches()) continue;
     // The rereads of small blocks cost more than the reads of large ones from the last cache.
-    std::optional<ChainPlan> plan = join.Plan(std::max(limits.block_bytes, limits.large_block_bytes));
+    std::optional<BlockPlan> plan = join.Plan(std::max(limits.block_bytes, limits.large_block_bytes));
     if (plan.has_value()) return plan;
   }
   return std::nullopt;

@@ -17,7 +17,7 @@ namespace tensord::cpu {
 //
 // Starts with the first of these segments; nothing if there is none that pays. Sizes alone decide which axes are cut.
 // Borrows the segments.
-std::optional<ChainPlan> PlanProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits);
+std::optional<BlockPlan> PlanProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits);
 
 }  // namespace tensord::cpu
 

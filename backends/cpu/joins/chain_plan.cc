@@ -39,16 +39,16 @@ class Chain {
   }
   size_t length() const { return length_; }
 
-  ChainPlan Plan() && {
-    ChainPlan plan{.num_blocks = num_blocks_};
+  BlockPlan Plan() && {
+    BlockPlan plan{.num_blocks = num_blocks_};
     for (size_t s = 0; s < length_; ++s) {
       const SegmentInstruction& segment = segments_[s];
-      ChainPlan::Segment planned{.blocks = std::move(cuts_[s])};
+      BlockPlan::Segment planned{.blocks = std::move(cuts_[s])};
       for (Slot slot : segment.operands) {
         const auto value = values_.find(slot);
         planned.operands.push_back(value == values_.end() || value->second.writer >= s
-                                       ? ChainPlan::Place{.slot = slot}
-                                       : ChainPlan::Place{.passes = true, .offset = value->second.offset});
+                                       ? BlockPlan::Place{.slot = slot}
+                                       : BlockPlan::Place{.passes = true, .offset = value->second.offset});
       }
       for (size_t r = 0; r < segment.results.size(); ++r) {
         const Slot slot = segment.results[r];
@@ -172,15 +172,15 @@ class Chain {
 
 // Returns the longest chain, and of several the one with the largest blocks. The first segment passes a value of that
 // type on.
-std::optional<ChainPlan> LongestChain(absl::Span<const SegmentInstruction> segments, const ConcreteType& passed,
+std::optional<BlockPlan> LongestChain(absl::Span<const SegmentInstruction> segments, const ConcreteType& passed,
                                       int64_t block_bytes, const ChainLimits& limits) {
-  std::optional<ChainPlan> best;
+  std::optional<BlockPlan> best;
   const int64_t most_blocks = passed.num_bytes() / std::max<int64_t>(1, block_bytes / kLeastBlockPart);
   for (const int64_t blocks : BlockCounts(passed, most_blocks)) {
     Chain chain(segments, blocks, limits.least_bytes);
     chain.Grow();
     if (!chain.pays() || (best.has_value() && chain.length() <= best->segments.size())) continue;
-    ChainPlan plan = std::move(chain).Plan();
+    BlockPlan plan = std::move(chain).Plan();
     if (plan.passing_bytes > block_bytes) continue;
     if (blocks < limits.least_blocks && plan.passing_bytes > block_bytes / kSmallChainBlockPart) continue;
     best = std::move(plan);
@@ -203,7 +203,7 @@ std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most) {
   return counts;
 }
 
-std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits) {
+std::optional<BlockPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits) {
   if (limits.block_bytes <= 0 || segments.size() < 2) return std::nullopt;
   const SegmentInstruction& first = segments[0];
   const auto& next = segments[1].operands;
@@ -215,7 +215,7 @@ std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments
   }
   if (passed == nullptr) return std::nullopt;
 
-  std::optional<ChainPlan> plan = LongestChain(segments, *passed, limits.block_bytes, limits);
+  std::optional<BlockPlan> plan = LongestChain(segments, *passed, limits.block_bytes, limits);
   if (!plan.has_value() && limits.large_block_bytes > limits.block_bytes) {
     plan = LongestChain(segments, *passed, limits.large_block_bytes, limits);
   }

@@ -18,7 +18,7 @@ std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most);
 // Segments that follow each other and run together, block by block: all segments of a block one after the other, so
 // that values between them stay in the cache. Each reads only the pieces of its own block of the others' results, and
 // nobody else reads any but the last one's. The number of blocks follows from sizes alone.
-struct ChainPlan {
+struct BlockPlan {
   // The place of a tensor: in the block's own memory, or in a slot, at its place in the whole.
   struct Place {
     bool passes = false;
@@ -39,7 +39,7 @@ struct ChainPlan {
 
 // Plans the longest chain that starts with the first of these segments; nothing if there is none that pays. Borrows the
 // segments.
-std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits);
+std::optional<BlockPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits);
 
 }  // namespace tensord::cpu
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/joins/blocked_chain.h"
+#include "backends/cpu/joins/blocked_segments.h"
 #include "backends/cpu/joins/boxed_products.h"
 #include "backends/cpu/joins/lone_kernel.h"
 #include "backends/cpu/joins/product_epilogue.h"
@@ -17,13 +17,13 @@ namespace {
 
 using MadeJoin = absl::StatusOr<std::unique_ptr<const Join>>;
 
-std::unique_ptr<const Join> RunInBlocks(const std::optional<ChainPlan>& plan, const JoinContext& context) {
+std::unique_ptr<const Join> RunInBlocks(const std::optional<BlockPlan>& plan, const JoinContext& context) {
   if (!plan.has_value()) return nullptr;
-  absl::StatusOr<std::unique_ptr<const BlockedChain>> chain = BlockedChain::Create(*plan, context);
+  absl::StatusOr<std::unique_ptr<const BlockedSegments>> chain = BlockedSegments::Create(*plan, context);
   return chain.ok() ? *std::move(chain) : nullptr;
 }
 
-bool HasLength(const std::optional<ChainPlan>& plan, bool is_pair) {
+bool HasLength(const std::optional<BlockPlan>& plan, bool is_pair) {
   return plan.has_value() && (plan->segments.size() == 2) == is_pair;
 }
 
@@ -87,7 +87,7 @@ size_t PositionOf(absl::string_view name) {
 
 }  // namespace
 
-const std::optional<ChainPlan>& JoinAttempt::Chain() {
+const std::optional<BlockPlan>& JoinAttempt::Chain() {
   if (!chain_.has_value()) chain_ = PlanChain(segments_, context_.limits);
   return *chain_;
 }

@@ -33,7 +33,7 @@ class JoinAttempt {
   const JoinContext& context() const { return context_; }
 
   // Returns the longest chain of the first segments; nothing if none pays.
-  const std::optional<ChainPlan>& Chain();
+  const std::optional<BlockPlan>& Chain();
   // Returns the first segments as a product of factors; null if they are none. A way that runs it takes it.
   std::unique_ptr<const FactoredProduct>& Factored();
 
@@ -41,7 +41,7 @@ class JoinAttempt {
   const SegmentInstruction& first_;
   const absl::Span<const SegmentInstruction> segments_;
   const JoinContext& context_;
-  std::optional<std::optional<ChainPlan>> chain_;
+  std::optional<std::optional<BlockPlan>> chain_;
   std::optional<std::unique_ptr<const FactoredProduct>> factored_;
 };
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/joins/blocked_chain.h"
+#include "backends/cpu/joins/blocked_segments.h"
 
 #include <algorithm>
 #include <atomic>
@@ -35,9 +35,9 @@ void SplitTime(Clock::time_point start, Clock::time_point end, const StepTimes& 
 }  // namespace
 
 // Runs blocks on one thread.
-class BlockedChain::Worker {
+class BlockedSegments::Worker {
  public:
-  Worker(const BlockedChain& chain, const JoinRun& run, char* memory)
+  Worker(const BlockedSegments& chain, const JoinRun& run, char* memory)
       : chain_(chain),
         run_(run),
         memory_(memory),
@@ -72,12 +72,12 @@ class BlockedChain::Worker {
                       .origin = origin});
   }
 
-  void* AddressOf(const ChainPlan::Place& place, int64_t offset) const {
+  void* AddressOf(const BlockPlan::Place& place, int64_t offset) const {
     if (place.passes) return memory_ + place.offset;
     return static_cast<char*>(run_.At(place.slot)) + offset;
   }
 
-  const BlockedChain& chain_;
+  const BlockedSegments& chain_;
   const JoinRun& run_;
   char* const memory_;
   absl::InlinedVector<void*, 16> addresses_;
@@ -85,12 +85,12 @@ class BlockedChain::Worker {
   absl::InlinedVector<int64_t, 8> origin_;
 };
 
-absl::StatusOr<std::unique_ptr<const BlockedChain>> BlockedChain::Create(const ChainPlan& plan,
-                                                                         const JoinContext& context) {
-  std::unique_ptr<BlockedChain> chain(new BlockedChain);
+absl::StatusOr<std::unique_ptr<const BlockedSegments>> BlockedSegments::Create(const BlockPlan& plan,
+                                                                               const JoinContext& context) {
+  std::unique_ptr<BlockedSegments> chain(new BlockedSegments);
   int64_t scratch = 0, workspace = 0;
   for (size_t s = 0; s < plan.segments.size(); ++s) {
-    const ChainPlan::Segment& segment = plan.segments[s];
+    const BlockPlan::Segment& segment = plan.segments[s];
     ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, segment.blocks.MakeKernel(context, context.jit));
     scratch = std::max(scratch, kernel->scratch_bytes());
     workspace = std::max(workspace, kernel->workspace_bytes());
@@ -111,14 +111,14 @@ absl::StatusOr<std::unique_ptr<const BlockedChain>> BlockedChain::Create(const C
   return chain;
 }
 
-std::string BlockedChain::Describe(size_t segment) const {
+std::string BlockedSegments::Describe(size_t segment) const {
   const std::string kernel = steps_[segment].kernel->Describe();
   const size_t others = steps_.size() - 1;
   return absl::StrCat(kernel, kernel.empty() ? "" : ", ", num_blocks_, " blocks together with ", others,
                       others == 1 ? " other segment, " : " other segments, ", passing_bytes_, " bytes in between");
 }
 
-absl::Status BlockedChain::Run(const JoinRun& run) const {
+absl::Status BlockedSegments::Run(const JoinRun& run) const {
   const Clock::time_point start = run.times.empty() ? Clock::time_point() : Clock::now();
   StepTimes taken(run.times.size());
   std::atomic<int64_t> next{0};

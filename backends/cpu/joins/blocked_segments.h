@@ -1,5 +1,5 @@
-#ifndef TENSORD_BACKENDS_CPU_JOINS_BLOCKED_CHAIN_H_
-#define TENSORD_BACKENDS_CPU_JOINS_BLOCKED_CHAIN_H_
+#ifndef TENSORD_BACKENDS_CPU_JOINS_BLOCKED_SEGMENTS_H_
+#define TENSORD_BACKENDS_CPU_JOINS_BLOCKED_SEGMENTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +23,11 @@ namespace tensord::cpu {
 //
 // Immutable after construction, so thread-safe. Run does not allocate, but for segments of very many operands. Same
 // bits for any number of threads.
-class BlockedChain final : public Join {
+class BlockedSegments final : public Join {
  public:
   // Makes the kernels of the plan. Refuses as their factories do.
-  static absl::StatusOr<std::unique_ptr<const BlockedChain>> Create(const ChainPlan& plan, const JoinContext& context);
+  static absl::StatusOr<std::unique_ptr<const BlockedSegments>> Create(const BlockPlan& plan,
+                                                                       const JoinContext& context);
 
   size_t num_segments() const override { return steps_.size(); }
   std::vector<Slot> passing() const override { return passing_; }
@@ -40,12 +41,12 @@ class BlockedChain final : public Join {
   struct Step {
     std::unique_ptr<Kernel> kernel;
     BlockWalk walk;
-    std::vector<ChainPlan::Place> operands;
-    std::vector<ChainPlan::Place> results;
+    std::vector<BlockPlan::Place> operands;
+    std::vector<BlockPlan::Place> results;
   };
   class Worker;
 
-  BlockedChain() = default;
+  BlockedSegments() = default;
 
   std::vector<Step> steps_;
   std::vector<Slot> passing_;
@@ -62,4 +63,4 @@ class BlockedChain final : public Join {
 
 }  // namespace tensord::cpu
 
-#endif  // TENSORD_BACKENDS_CPU_JOINS_BLOCKED_CHAIN_H_
+#endif  // TENSORD_BACKENDS_CPU_JOINS_BLOCKED_SEGMENTS_H_
