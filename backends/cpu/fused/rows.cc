@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "backends/cpu/fused/translation.h"
+#include "backends/cpu/jit/jitted_rows.h"
 
 namespace tensord::cpu {
 namespace {

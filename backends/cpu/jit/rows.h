@@ -41,16 +41,6 @@ struct JitRows {
 // Code that goes through `rows` rows. Arrays need no alignment; reads and writes nothing beside them.
 using JitRowsFunction = void (*)(void* const* at, int64_t rows);
 
-// Tells whether there is code for a fold of such elements in rows of these widths: AVX-512, elements as wide as the
-// widest.
-bool IsFoldJitted(DType dtype, int64_t length, int widest_bytes, JitIsa isa);
-// Returns the largest register size of all programs' values.
-int WidestRegister(const JitRows& rows);
-
-// Tells whether there is code for rows with neither folds nor results of single elements: on AVX2 if they are made of
-// whole vectors.
-bool IsMapJitted(const JitRows& rows, JitIsa isa);
-
 // Returns the code of a JitRowsFunction, without addresses in itself; empty if it cannot be made. All nodes are
 // IsJitted; all folds are IsFoldJitted, or IsMapJitted. In code that streams, rows of arrays that may be streamed are
 // aligned to 64.
