@@ -164,4 +164,10 @@ absl::Span<const FamilyKernel> FftKernels() { return kFftKernels; }
 
 bool IsFft(const OpDef& op) { return op.op_class == OpClass::kExtension && op.name == kFftKernels[0].op; }
 
+bool KeepsSizes(const BoundInstruction& instruction) {
+  if (!IsFft(*instruction.op) || instruction.operands[0].shape != instruction.results[0].shape) return false;
+  const FftKind kind = static_cast<FftKind>(instruction.attrs->Int("kind"));
+  return kind == FftKind::kFft || kind == FftKind::kIfft;
+}
+
 }  // namespace tensord::cpu

@@ -9,6 +9,8 @@ namespace tensord::cpu {
 // Kernels of the family fft. They do not fail.
 absl::Span<const FamilyKernel> FftKernels();
 bool IsFft(const OpDef& op);
+// Tells whether it is a complex transform that neither pads nor cuts.
+bool KeepsSizes(const BoundInstruction& instruction);
 
 }  // namespace tensord::cpu
 
