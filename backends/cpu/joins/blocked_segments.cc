@@ -7,7 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/machine/thread_pool.h"
+#include "backends/cpu/machine/task_slots.h"
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
@@ -34,81 +34,28 @@ void SplitTime(Clock::time_point start, Clock::time_point end, const StepTimes& 
 
 }  // namespace
 
-// Runs blocks on one thread.
-class BlockedSegments::Worker {
- public:
-  Worker(const BlockedSegments& chain, const JoinRun& run, char* memory)
-      : chain_(chain),
-        run_(run),
-        memory_(memory),
-        addresses_(chain.max_tensors_),
-        offsets_(chain.max_tensors_),
-        origin_(chain.max_axes_) {}
-
-  void RunBlock(int64_t block, StepTimes* times) {
-    Clock::time_point now = times != nullptr ? Clock::now() : Clock::time_point();
-    for (size_t s = 0; s < chain_.steps_.size() && !StopRequested(); ++s) {
-      RunStep(chain_.steps_[s], block);
-      if (times == nullptr) continue;
-      const Clock::time_point start = std::exchange(now, Clock::now());
-      (*times)[s].fetch_add(std::chrono::nanoseconds(now - start).count(), std::memory_order_relaxed);
-    }
-  }
-
- private:
-  void RunStep(const Step& step, int64_t block) {
-    const size_t num_operands = step.operands.size(), num_results = step.results.size();
-    const absl::Span<int64_t> origin(origin_.data(), step.walk.num_axes());
-    step.walk.Locate(block, {offsets_.data(), num_operands + num_results}, origin);
-    for (size_t k = 0; k < num_operands; ++k) addresses_[k] = AddressOf(step.operands[k], offsets_[k]);
-    for (size_t r = 0; r < num_results; ++r) {
-      addresses_[num_operands + r] = AddressOf(step.results[r], offsets_[num_operands + r]);
-    }
-    step.kernel->Run({.operands = {addresses_.data(), num_operands},
-                      .results = {addresses_.data() + num_operands, num_results},
-                      .scratch = memory_ + chain_.scratch_offset_,
-                      .pool = &run_.pool,
-                      .workspace = memory_ + chain_.workspace_offset_,
-                      .origin = origin});
-  }
-
-  void* AddressOf(const BlockPlan::Place& place, int64_t offset) const {
-    if (place.passes) return memory_ + place.offset;
-    return static_cast<char*>(run_.At(place.slot)) + offset;
-  }
-
-  const BlockedSegments& chain_;
-  const JoinRun& run_;
-  char* const memory_;
-  absl::InlinedVector<void*, 16> addresses_;
-  absl::InlinedVector<int64_t, 16> offsets_;
-  absl::InlinedVector<int64_t, 8> origin_;
-};
-
 absl::StatusOr<std::unique_ptr<const BlockedSegments>> BlockedSegments::Create(const BlockPlan& plan,
                                                                                const JoinContext& context) {
-  std::unique_ptr<BlockedSegments> chain(new BlockedSegments);
+  std::unique_ptr<BlockedSegments> made(new BlockedSegments);
   int64_t scratch = 0, workspace = 0;
   for (size_t s = 0; s < plan.segments.size(); ++s) {
     const BlockPlan::Segment& segment = plan.segments[s];
-    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, segment.blocks.MakeKernel(context, context.jit));
+    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, segment.blocks.MakeKernel(context));
     scratch = std::max(scratch, kernel->scratch_bytes());
     workspace = std::max(workspace, kernel->workspace_bytes());
-    chain->max_tensors_ = std::max(chain->max_tensors_, segment.operands.size() + segment.results.size());
-    chain->max_axes_ = std::max(chain->max_axes_, segment.blocks.walk().num_axes());
-    chain->steps_.push_back({.kernel = std::move(kernel),
-                             .walk = segment.blocks.walk(),
-                             .operands = segment.operands,
-                             .results = segment.results});
+    made->steps_.push_back({.kernel = std::move(kernel),
+                            .walk = segment.blocks.walk(),
+                            .operands = segment.operands,
+                            .results = segment.results});
   }
-  chain->passing_ = plan.passing;
-  chain->num_blocks_ = plan.num_blocks;
-  chain->passing_bytes_ = plan.passing_bytes;
-  chain->scratch_offset_ = RoundUp(plan.passing_bytes, 64);
-  chain->workspace_offset_ = chain->scratch_offset_ + RoundUp(scratch, 64);
-  chain->slot_bytes_ = chain->workspace_offset_ + RoundUp(workspace, 64);
-  chain->slots_ = std::clamp<int64_t>(context.threads, 1, plan.num_blocks);
-  return chain;
+  made->passing_ = plan.passing;
+  made->num_blocks_ = plan.num_blocks;
+  made->passing_bytes_ = plan.passing_bytes;
+  made->scratch_offset_ = RoundUp(plan.passing_bytes, 64);
+  made->workspace_offset_ = made->scratch_offset_ + RoundUp(scratch, 64);
+  made->slot_bytes_ = made->workspace_offset_ + RoundUp(workspace, 64);
+  made->slots_ = std::clamp<int64_t>(context.threads, 1, plan.num_blocks);
+  return made;
 }
 
 std::string BlockedSegments::Describe(size_t segment) const {
@@ -118,19 +65,43 @@ std::string BlockedSegments::Describe(size_t segment) const {
                       others == 1 ? " other segment, " : " other segments, ", passing_bytes_, " bytes in between");
 }
 
+void BlockedSegments::RunStep(const Step& step, int64_t block, const JoinRun& run, char* memory) const {
+  const size_t num_operands = step.operands.size(), num_results = step.results.size();
+  absl::InlinedVector<void*, 16> addresses;
+  absl::InlinedVector<int64_t, 16> offsets(num_operands + num_results);
+  absl::InlinedVector<int64_t, 8> origin(step.walk.num_axes());
+  step.walk.Locate(block, absl::MakeSpan(offsets), absl::MakeSpan(origin));
+  for (const auto* places : {&step.operands, &step.results}) {
+    for (const BlockPlan::Place& place : *places) {
+      addresses.push_back(place.passes ? memory + place.offset
+                                       : static_cast<char*>(run.At(place.slot)) + offsets[addresses.size()]);
+    }
+  }
+  step.kernel->Run({.operands = {addresses.data(), num_operands},
+                    .results = {addresses.data() + num_operands, num_results},
+                    .scratch = memory + scratch_offset_,
+                    .pool = &run.pool,
+                    .workspace = memory + workspace_offset_,
+                    .origin = origin});
+}
+
 absl::Status BlockedSegments::Run(const JoinRun& run) const {
-  const Clock::time_point start = run.times.empty() ? Clock::time_point() : Clock::now();
+  const bool is_timed = !run.times.empty();
+  const auto now = [&] { return is_timed ? Clock::now() : Clock::time_point(); };
+  const Clock::time_point start = now();
   StepTimes taken(run.times.size());
-  std::atomic<int64_t> next{0};
-  run.pool.ParallelFor(slots_, [&](int64_t slot) {
-    Worker worker(*this, run, static_cast<char*>(run.scratch) + slot * slot_bytes_);
-    while (true) {
-      const int64_t block = next.fetch_add(1, std::memory_order_relaxed);
-      if (block >= num_blocks_ || StopRequested()) return;
-      worker.RunBlock(block, run.times.empty() ? nullptr : &taken);
+  RunInSlots(num_blocks_, slots_, run.pool, [&](int64_t block, int64_t slot) {
+    char* const memory = static_cast<char*>(run.scratch) + slot * slot_bytes_;
+    Clock::time_point begin = now();
+    for (size_t s = 0; s < steps_.size() && !StopRequested(); ++s) {
+      RunStep(steps_[s], block, run, memory);
+      if (!is_timed) continue;
+      const Clock::time_point end = now();
+      taken[s].fetch_add(std::chrono::nanoseconds(end - begin).count(), std::memory_order_relaxed);
+      begin = end;
     }
   });
-  if (!run.times.empty()) SplitTime(start, Clock::now(), taken, run.times);
+  if (is_timed) SplitTime(start, now(), taken, run.times);
   return absl::OkStatus();
 }
 

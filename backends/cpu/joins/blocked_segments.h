@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "backends/cpu/joins/chain_plan.h"
+#include "backends/cpu/joins/block_plan.h"
 #include "backends/cpu/joins/context.h"
 #include "backends/cpu/joins/join.h"
 #include "backends/cpu/kernel/kernel.h"
@@ -18,8 +18,8 @@
 
 namespace tensord::cpu {
 
-// The kernels of a chain of segments, each made for one block, and the walk over the blocks. A thread takes a block and
-// runs all kernels of it; values that pass between them are in memory of the thread's own, part of the chain's scratch.
+// The kernels of a plan's segments, each made for one block, and the walk over the blocks. A thread takes a block and
+// runs all kernels of it; values that pass between them are in memory of the thread's own, part of the scratch.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, but for segments of very many operands. Same
 // bits for any number of threads.
@@ -44,9 +44,9 @@ class BlockedSegments final : public Join {
     std::vector<BlockPlan::Place> operands;
     std::vector<BlockPlan::Place> results;
   };
-  class Worker;
 
   BlockedSegments() = default;
+  void RunStep(const Step& step, int64_t block, const JoinRun& run, char* memory) const;
 
   std::vector<Step> steps_;
   std::vector<Slot> passing_;
@@ -57,8 +57,6 @@ class BlockedSegments final : public Join {
   int64_t workspace_offset_ = 0;
   int64_t slot_bytes_ = 0;
   int64_t slots_ = 1;
-  size_t max_tensors_ = 0;
-  size_t max_axes_ = 0;
 };
 
 }  // namespace tensord::cpu

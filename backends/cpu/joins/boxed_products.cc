@@ -9,16 +9,14 @@
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/contraction/lane_product.h"
 #include "backends/cpu/joins/tensor_box.h"
-#include "engine/base/rounding.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {
 namespace {
 
-// An element that passes, beyond which the time goes into multiplications and not into memory.
+// The multiplications of a segment for each element that passes.
 constexpr double kMostJoinMultiplications = 64;
-constexpr int64_t kSmallJoinBlockPart = 4;  // as kSmallChainBlockPart
-constexpr int64_t kMostShrinkage = 8;       // of a block below what it may have, where an axis has no better divisor
+constexpr int64_t kMostShrinkage = 8;  // of a block below what it may have, where an axis has no better divisor
 constexpr size_t kNoAxis = static_cast<size_t>(-1);
 
 // An axis of the contraction's result, and of its operands; kNoAxis where an operand does not have it.
@@ -59,20 +57,18 @@ std::vector<JoinAxis> ResultAxes(const BoundInstruction& dot) {
   return axes;
 }
 
-// Returns the cuts of a tensor, of which `axis_of` says its axis; the last of the axes is the fastest from block to
-// block.
-template <typename AxisOf>
-std::vector<AxisCut> CutsOf(absl::Span<const std::pair<JoinAxis, int64_t>> axes, const AxisOf& axis_of) {
-  std::vector<AxisCut> cuts;
-  for (const auto& [axis, parts] : axes) cuts.insert(cuts.begin(), {.axis = axis_of(axis), .parts = parts});
-  return cuts;
-}
+// An axis that is cut.
+struct JoinCut {
+  JoinAxis axis;
+  int64_t parts = 1;
+};
 
+// The search for the axes to cut. Unlike in a chain any axis may be, and each cut makes its own tensors read again.
 class ProductJoin {
  public:
   // The products, and the contraction after them.
   ProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits)
-      : products_(segments.subspan(0, segments.size() - 1)), dot_(segments.back()), limits_(limits) {}
+      : segments_(segments), products_(segments.first(segments.size() - 1)), dot_(segments.back()), limits_(limits) {}
 
   // Tells whether they are a join.
   bool Matches() {
@@ -84,7 +80,6 @@ class ProductJoin {
       if (product.results[0] != dot_.operands[side]) return false;
       sides_.push_back(side);
       passed_bytes_ += product.bound.results[0].num_bytes();
-      passed_elements_ += product.bound.results[0].num_elements();
     }
     return passed_bytes_ >= limits_.least_join_bytes;
   }
@@ -92,54 +87,49 @@ class ProductJoin {
   std::optional<BlockPlan> Plan(int64_t block_bytes) {
     if (!ChooseAxes(block_bytes)) return std::nullopt;
     for (size_t s = 0; s < products_.size(); ++s) orders_.push_back(OrderOf(s));
-    std::vector<SegmentBlocks> blocks;
-    int64_t read_again = 0;
-    for (size_t s = 0; s <= products_.size(); ++s) {
+    BlockPlanner planner(segments_, num_blocks_);
+    BlockTraffic traffic;
+    double multiplications = 0;
+    for (size_t s = 0; s < segments_.size(); ++s) {
       std::optional<SegmentBlocks> cut = Cut(s, axes_);
       if (!cut.has_value()) return std::nullopt;
-      const SegmentInstruction& segment = s < products_.size() ? products_[s] : dot_;
-      for (size_t k = 0; k < segment.operands.size(); ++k) {
-        if (s == products_.size() && Passes(k)) continue;
-        const int64_t bytes = segment.bound.operands[k].num_bytes();
-        read_again += std::max<int64_t>(0, cut->BlockBytes(k) * num_blocks_ - bytes);
-      }
-      if (cut->multiplications() > kMostJoinMultiplications * static_cast<double>(passed_elements_))
-        return std::nullopt;
-      blocks.push_back(*std::move(cut));
+      traffic.Add(planner.TrafficOf(*cut));
+      multiplications = std::max(multiplications, cut->multiplications());
+      planner.Add(*std::move(cut));
     }
-    if (read_again > passed_bytes_) return std::nullopt;
-    if (num_blocks_ < limits_.least_blocks && passed_bytes_ / num_blocks_ > block_bytes / kSmallJoinBlockPart) {
+    if (!traffic.Pays(multiplications, kMostJoinMultiplications) ||
+        !AreEnoughBlocks(num_blocks_, passed_bytes_ / num_blocks_, block_bytes, limits_)) {
       return std::nullopt;
     }
-    return Place(std::move(blocks));
+    return std::move(planner).Plan(segments_.size());
   }
 
  private:
   bool Passes(size_t side) const { return std::find(sides_.begin(), sides_.end(), side) != sides_.end(); }
 
-  // The segment, cut along these axes, of which the last is the fastest from block to block.
-  std::optional<SegmentBlocks> Cut(size_t s, absl::Span<const std::pair<JoinAxis, int64_t>> axes) const {
-    const bool is_product = s < products_.size();
-    const auto operand_cuts = [&](size_t side) {
-      return CutsOf(axes, [side](const JoinAxis& axis) { return axis.operands[side]; });
-    };
-    if (is_product) {
-      const BoundInstruction& product = products_[s].bound;
-      const std::vector<AxisCut> cuts = operand_cuts(sides_[s]);
-      std::vector<std::optional<TensorBox>> boxes(product.operands.size() + 1);
-      boxes.back() = TensorBox(product.results[0].shape, cuts, OrderAt(sides_[s]));
-      return SegmentBlocks::CutBoxes(product, cuts, boxes);
+  // Returns the cuts of a passing operand, or of the result; the last of the axes is the fastest from block to block.
+  static std::vector<AxisCut> CutsOf(absl::Span<const JoinCut> axes, std::optional<size_t> side) {
+    std::vector<AxisCut> cuts;
+    for (const auto& [axis, parts] : axes) {
+      cuts.insert(cuts.begin(), {.axis = side.has_value() ? axis.operands[*side] : axis.result, .parts = parts});
     }
-    std::array<std::optional<TensorBox>, 3> boxes;
-    for (const size_t side : sides_) {
-      boxes[side] = TensorBox(dot_.bound.operands[side].shape, operand_cuts(side), OrderAt(side));
-    }
-    return SegmentBlocks::CutBoxes(dot_.bound, CutsOf(axes, [](const JoinAxis& axis) { return axis.result; }), boxes);
+    return cuts;
   }
 
-  absl::Span<const size_t> OrderAt(size_t side) const {
-    const size_t s = static_cast<size_t>(std::find(sides_.begin(), sides_.end(), side) - sides_.begin());
-    return s < orders_.size() ? orders_[s] : absl::Span<const size_t>();
+  // The segment, cut along these axes.
+  std::optional<SegmentBlocks> Cut(size_t s, absl::Span<const JoinCut> axes) const {
+    std::vector<PassingBox> passing;
+    for (size_t product = 0; product < products_.size(); ++product) {
+      const size_t side = sides_[product];
+      const Shape& shape = dot_.bound.operands[side].shape;
+      passing.push_back({dot_.operands[side], TensorBox(shape, CutsOf(axes, side), OrderAt(product))});
+    }
+    const std::optional<size_t> side = s < products_.size() ? std::optional(sides_[s]) : std::nullopt;
+    return SegmentBlocks::CutBoxes(segments_[s], CutsOf(axes, side), passing);
+  }
+
+  absl::Span<const size_t> OrderAt(size_t product) const {
+    return product < orders_.size() ? orders_[product] : absl::Span<const size_t>();
   }
 
   // Returns the order of the axes of a product's box. If its matrices are small, those of the batch come first, so that
@@ -149,9 +139,7 @@ class ProductJoin {
     if (product.micro != nullptr || !Is(*product.op, CoreOp::kDotGeneral)) return {};
     const DType dtype = product.results[0].dtype;
     if (product.operands[0].dtype != dtype || product.operands[1].dtype != dtype) return {};
-    const std::vector<AxisCut> cuts =
-        CutsOf(axes_, [side = sides_[s]](const JoinAxis& axis) { return axis.operands[side]; });
-    const Shape sizes = TensorBox(product.results[0].shape, cuts).sizes();
+    const Shape sizes = TensorBox(product.results[0].shape, CutsOf(axes_, sides_[s])).sizes();
     const auto& summed =
         dot_.bound.attrs->Ints(sides_[s] == 0 ? "lhs_contracting_dimensions" : "rhs_contracting_dimensions");
     std::array<std::vector<size_t>, 4> parts;  // summed batch, other batch, rows, columns
@@ -188,15 +176,15 @@ class ProductJoin {
 
   bool Judge(JoinAxis* axis) const {
     axis->stride = std::numeric_limits<int64_t>::max();
-    for (size_t s = 0; s <= products_.size(); ++s) {
+    for (size_t s = 0; s < segments_.size(); ++s) {
       const std::optional<SegmentBlocks> cut = Cut(s, {{*axis, axis->size}});
       if (!cut.has_value()) return false;
-      const SegmentInstruction& segment = s < products_.size() ? products_[s] : dot_;
-      for (size_t k = 0; k < segment.operands.size(); ++k) {
+      const BoundInstruction& bound = segments_[s].bound;
+      for (size_t k = 0; k < bound.operands.size(); ++k) {
         if (s == products_.size() && Passes(k)) continue;
         const int64_t step = cut->walk().loops()[0].steps[k];
         if (step == 0) {
-          axis->read_again += segment.bound.operands[k].num_bytes();
+          axis->read_again += bound.operands[k].num_bytes();
         } else {
           axis->stride = std::min(axis->stride, std::abs(step));
         }
@@ -207,52 +195,27 @@ class ProductJoin {
 
   // Chooses as many axes as it takes for the boxes of a block to have so many bytes.
   bool ChooseAxes(int64_t block_bytes) {
-    axes_.clear();
-    orders_.clear();
-    num_blocks_ = 1;
     const int64_t most = std::max<int64_t>(1, block_bytes);
     for (const JoinAxis& axis : Candidates()) {
       const int64_t wanted = std::max<int64_t>(2, (passed_bytes_ / num_blocks_ + most - 1) / most);
       int64_t parts = std::min(axis.size, wanted);
       while (axis.size % parts != 0 && parts < kMostShrinkage * wanted) ++parts;
       if (axis.size % parts != 0) continue;  // blocks would be tiny
-      axes_.emplace_back(axis, parts);
+      axes_.push_back({axis, parts});
       num_blocks_ *= parts;
       if (passed_bytes_ / num_blocks_ <= most) return true;
     }
     return false;
   }
 
-  BlockPlan Place(std::vector<SegmentBlocks> blocks) const {
-    BlockPlan plan{.num_blocks = num_blocks_};
-    std::array<BlockPlan::Place, 2> inner;
-    for (size_t s = 0; s < products_.size(); ++s) {
-      const SegmentInstruction& product = products_[s];
-      BlockPlan::Segment planned{.blocks = std::move(blocks[s])};
-      for (const Slot slot : product.operands) planned.operands.push_back({.slot = slot});
-      inner[sides_[s]] = {.passes = true, .offset = plan.passing_bytes};
-      planned.results.push_back(inner[sides_[s]]);
-      plan.passing_bytes += RoundUp(product.bound.results[0].num_bytes() / num_blocks_, 64);
-      plan.passing.push_back(product.results[0]);
-      plan.segments.push_back(std::move(planned));
-    }
-    BlockPlan::Segment contraction{.blocks = std::move(blocks.back())};
-    for (size_t side = 0; side < 2; ++side) {
-      contraction.operands.push_back(Passes(side) ? inner[side] : BlockPlan::Place{.slot = dot_.operands[side]});
-    }
-    contraction.results.push_back({.slot = dot_.results[0]});
-    plan.segments.push_back(std::move(contraction));
-    return plan;
-  }
-
+  const absl::Span<const SegmentInstruction> segments_;
   const absl::Span<const SegmentInstruction> products_;
   const SegmentInstruction& dot_;
   const ChainLimits& limits_;
   absl::InlinedVector<size_t, 2> sides_;  // by product: the operand that it makes
   int64_t passed_bytes_ = 0;
-  int64_t passed_elements_ = 0;
-  std::vector<std::pair<JoinAxis, int64_t>> axes_;  // with parts, the slowest from block to block first
-  std::vector<std::vector<size_t>> orders_;         // by product: of the axes of its box; empty: as they are
+  std::vector<JoinCut> axes_;                // the slowest from block to block first
+  std::vector<std::vector<size_t>> orders_;  // by product: of the axes of its box; empty: as they are
   int64_t num_blocks_ = 1;
 };
 

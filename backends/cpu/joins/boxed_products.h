@@ -4,7 +4,8 @@
 #include <optional>
 
 #include "absl/types/span.h"
-#include "backends/cpu/joins/chain_plan.h"
+#include "backends/cpu/joins/block_plan.h"
+#include "backends/cpu/joins/context.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {

@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/contraction/kernels.h"
 #include "backends/cpu/fft/kernels.h"
+#include "backends/cpu/fft/lines_kernel.h"
 #include "backends/cpu/fused/kernel.h"
 #include "engine/ops/core_ops.h"
 
@@ -46,6 +47,19 @@ void BlockWalk::Locate(int64_t block, absl::Span<int64_t> offsets, absl::Span<in
   }
 }
 
+std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most) {
+  std::vector<int64_t> counts;
+  int64_t slower = 1;
+  for (size_t d = type.shape.size(); d-- > 0 && slower <= most;) {
+    const int64_t size = type.shape[d];
+    for (int64_t parts = 2; parts <= size && slower * parts <= most; ++parts) {
+      if (size % parts == 0) counts.push_back(slower * parts);
+    }
+    slower *= size;
+  }
+  return counts;
+}
+
 std::optional<SegmentBlocks> SegmentBlocks::Cut(const BoundInstruction& instruction, int64_t blocks) {
   SegmentBlocks cut(instruction, blocks);
   if (HasEmptyAxis(instruction)) return std::nullopt;
@@ -60,11 +74,6 @@ std::optional<SegmentBlocks> SegmentBlocks::Cut(const BoundInstruction& instruct
 bool SegmentBlocks::CutDot() {
   DotSpace space = DotSpaceOf(*instruction_);
   if (space.Size(kSummed) == 0) return false;
-  multiplications_ = 1;
-  for (DotRole role : {kRows, kColumns, kSummed, kBatch}) multiplications_ *= static_cast<double>(space.Size(role));
-  const std::array<int64_t, kNumDotSides> bytes = {SizeOf(instruction_->operands[0].dtype),
-                                                   SizeOf(instruction_->operands[1].dtype),
-                                                   SizeOf(instruction_->results[0].dtype)};
   // A result may have its axes in any order.
   absl::InlinedVector<DotAxis*, 8> slowest_first;
   for (DotRole role : {kRows, kColumns, kBatch}) {
@@ -78,22 +87,29 @@ bool SegmentBlocks::CutDot() {
     if (cutter.is_done()) break;
     const int64_t parts = cutter.PartsOf(axis->size);
     if (parts == 0) return false;
-    const int64_t part = axis->size / parts;
-    BlockWalk::Loop loop;
-    loop.count = parts;
-    for (size_t side = 0; side < kNumDotSides; ++side) loop.steps.push_back(axis->strides[side] * part * bytes[side]);
-    loops.insert(loops.begin(), std::move(loop));
-    axis->size = part;
+    loops.insert(loops.begin(), CutAxis(parts, axis));
   }
   for (DotRole role : {kRows, kColumns, kBatch}) space.roles[role] = MergeAxes(space.roles[role]);
   if (!cutter.is_done()) return false;
-  FindReaches(space);
-  space_ = std::move(space);
-  walk_ = BlockWalk(std::move(loops), 0);
+  PlaceDot(std::move(space), std::move(loops));
   return true;
 }
 
-void SegmentBlocks::FindReaches(const DotSpace& space) {
+BlockWalk::Loop SegmentBlocks::CutAxis(int64_t parts, DotAxis* axis) const {
+  axis->size /= parts;
+  BlockWalk::Loop loop{.count = parts};
+  for (const DotSide side : {kLhs, kRhs, kDotResult}) {
+    const ConcreteType& type = side == kDotResult ? instruction_->results[0] : instruction_->operands[side];
+    loop.steps.push_back(axis->strides[side] * axis->size * SizeOf(type.dtype));
+  }
+  return loop;
+}
+
+void SegmentBlocks::PlaceDot(DotSpace space, std::vector<BlockWalk::Loop> loops) {
+  multiplications_ = static_cast<double>(blocks_);
+  for (const DotAxisList& axes : space.roles) {
+    for (const DotAxis& axis : axes) multiplications_ *= static_cast<double>(axis.size);
+  }
   for (DotSide side : {kLhs, kRhs}) {
     int64_t last = 0;
     for (const DotAxisList& axes : space.roles) {
@@ -101,6 +117,8 @@ void SegmentBlocks::FindReaches(const DotSpace& space) {
     }
     reaches_.push_back({0, last});
   }
+  space_ = std::move(space);
+  walk_ = BlockWalk(std::move(loops), 0);
 }
 
 bool SegmentBlocks::CutFused() {
@@ -285,25 +303,28 @@ bool SegmentBlocks::MayOverwrite(size_t result, size_t operand) const {
   return is_elementwise();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> SegmentBlocks::MakeKernel(absl::FunctionRef<cpu::MakeKernel> make,
-                                                                  const JitOptions& jit) const {
+absl::StatusOr<std::unique_ptr<Kernel>> SegmentBlocks::MakeKernel(const JoinContext& context) const {
   if (space_.has_value()) return MakePartialDotKernel(*instruction_, *space_);
+  if (lines_.has_value()) {
+    const bool is_double = instruction_->results[0].dtype == DType::kC128;
+    return MakeFftLinesKernel(is_double, *lines_, context.fft_transforms);
+  }
   BoundInstruction block = *instruction_;
   if (micro_.has_value()) {
     block.micro = &*micro_;
-    return MakeFusedKernel(block, jit);
+    return MakeFusedKernel(block, context.jit);
   }
   if (types_.has_value()) {
     block.operands[0] = types_->operand;
     block.results[0] = types_->result;
-    return make(block);
+    return context(block);
   }
   const auto shrink = [this](ConcreteType& type) {
     if (type.num_elements() > 1) type.shape = {type.num_elements() / blocks_};
   };
   std::for_each(block.operands.begin(), block.operands.end(), shrink);
   std::for_each(block.results.begin(), block.results.end(), shrink);
-  return make(block);
+  return context(block);
 }
 
 }  // namespace tensord::cpu

@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "backends/cpu/contraction/operands/axes.h"
-#include "backends/cpu/jit/options.h"
+#include "backends/cpu/fft/lanes/lanes.h"
+#include "backends/cpu/joins/context.h"
 #include "backends/cpu/joins/tensor_box.h"
 #include "backends/cpu/kernel/kernel.h"
+#include "engine/exec/backend/backend.h"
 #include "engine/exec/backend/bound_instruction.h"
 #include "engine/fusion/micro_program.h"
 
@@ -44,6 +45,15 @@ class BlockWalk {
   size_t num_axes_ = 0;
 };
 
+// Returns the numbers of equal contiguous blocks that a tensor can be cut into, up to so many, ascending.
+std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most);
+
+// The box of a tensor that passes between segments.
+struct PassingBox {
+  Slot slot = 0;
+  TensorBox box;
+};
+
 // A segment in equal blocks: block b computes piece b of each result, where a piece is one of as many contiguous parts
 // of equal size as there are blocks. All blocks are alike, so one kernel serves them all; sums are the same as in the
 // whole. Knows contractions, fused micro programs, elementwise ops and Fourier transforms.
@@ -60,11 +70,12 @@ class SegmentBlocks {
   static std::optional<SegmentBlocks> CutReduction(const BoundInstruction& instruction, int64_t blocks);
 
   // Cuts into blocks that each have a box of the result: one part of every cut axis, the first being the fastest from
-  // block to block. Tensors with a box, by operand and then the result, lie in memory of the block's own; the others
-  // lie in their places in the whole. Nothing if the segment is no contraction and no fused map of one result, or if
-  // such a map reads a boxed tensor at another element than the one that it computes.
-  static std::optional<SegmentBlocks> CutBoxes(const BoundInstruction& instruction, absl::Span<const AxisCut> cuts,
-                                               absl::Span<const std::optional<TensorBox>> boxes);
+  // block to block. Tensors that pass lie in their boxes, in memory of the block's own; the others lie in their places
+  // in the whole. Nothing if the segment is no contraction, no fused map of one result and no
+  // complex transform along one axis, or if a map reads a boxed tensor at another element than the one that it
+  // computes, or if the lines of a transform do not lie side by side in a block.
+  static std::optional<SegmentBlocks> CutBoxes(const SegmentInstruction& segment, absl::Span<const AxisCut> cuts,
+                                               absl::Span<const PassingBox> passing);
 
   const BlockWalk& walk() const { return walk_; }
   // Tells whether block b reads no element of the operand but those of its piece b.
@@ -72,7 +83,7 @@ class SegmentBlocks {
   // Returns the bytes of the operand in one block, if it is not cut into pieces.
   int64_t BlockBytes(size_t operand) const;
   // Tells whether the segment is an elementwise op by itself, not fused.
-  bool is_elementwise() const { return !space_.has_value() && !micro_.has_value() && !types_.has_value(); }
+  bool is_elementwise() const { return !space_ && !micro_ && !types_ && !lines_; }
   // Returns the multiplications of all blocks.
   double multiplications() const { return multiplications_; }
   // Tells whether the results of blocks are yet to be reduced to those of the whole.
@@ -80,9 +91,8 @@ class SegmentBlocks {
   // Pairs {result, operand} of which the result may be given the operand's memory.
   bool MayOverwrite(size_t result, size_t operand) const;
 
-  // `make` makes the kernel of an instruction that is not fused.
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(absl::FunctionRef<cpu::MakeKernel> make,
-                                                     const JitOptions& jit) const;
+  // Makes the kernel of one block.
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const JoinContext& context) const;
 
  private:
   // The elements that block 0 may read of an operand.
@@ -104,10 +114,13 @@ class SegmentBlocks {
   bool CutTransform();
   bool CutPlainReduction();
   bool CutFusedReduction();
+  // Boxes are by operand, then the result's.
   bool CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes);
   bool CutMapIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes);
+  bool CutLinesIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes);
+  BlockWalk::Loop CutAxis(int64_t parts, DotAxis* axis) const;
   // The rest, when the axes of a space or of a micro program are cut.
-  void FindReaches(const DotSpace& space);
+  void PlaceDot(DotSpace space, std::vector<BlockWalk::Loop> loops);
   bool PlaceFused(const MicroProgram& whole, const MicroProgram& micro, std::vector<BlockWalk::Loop> loops);
 
   const BoundInstruction* instruction_;
@@ -120,6 +133,7 @@ class SegmentBlocks {
   std::optional<DotSpace> space_;
   std::optional<MicroProgram> micro_;
   std::optional<BlockTypes> types_;
+  std::optional<FftLines> lines_;
 };
 
 }  // namespace tensord::cpu

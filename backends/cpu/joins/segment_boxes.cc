@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "backends/cpu/contraction/kernels.h"
+#include "backends/cpu/fft/kernels.h"
 #include "backends/cpu/joins/segment_blocks.h"
+#include "engine/families/fft/fft_steps.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {
@@ -76,16 +78,25 @@ bool IsMapOfOneResult(const BoundInstruction& instruction) {
 
 }  // namespace
 
-std::optional<SegmentBlocks> SegmentBlocks::CutBoxes(const BoundInstruction& instruction,
-                                                     absl::Span<const AxisCut> cuts,
-                                                     absl::Span<const std::optional<TensorBox>> boxes) {
+std::optional<SegmentBlocks> SegmentBlocks::CutBoxes(const SegmentInstruction& segment, absl::Span<const AxisCut> cuts,
+                                                     absl::Span<const PassingBox> passing) {
+  const BoundInstruction& instruction = segment.bound;
   if (instruction.results.size() != 1 || HasEmptyAxis(instruction)) return std::nullopt;
-  int64_t blocks = 1;
-  for (const AxisCut& cut : cuts) blocks *= cut.parts;
-  SegmentBlocks made(instruction, blocks);
-  const bool can = instruction.micro == nullptr
-                       ? Is(*instruction.op, CoreOp::kDotGeneral) && made.CutDotIntoBoxes(cuts, boxes)
-                       : IsMapOfOneResult(instruction) && made.CutMapIntoBoxes(cuts, boxes);
+  std::vector<std::optional<TensorBox>> boxes;
+  for (const absl::Span<const Slot> slots : {segment.operands, segment.results}) {
+    for (const Slot slot : slots) {
+      const auto it = std::find_if(passing.begin(), passing.end(), [&](const auto& box) { return box.slot == slot; });
+      boxes.push_back(it != passing.end() ? std::optional(it->box) : std::nullopt);
+    }
+  }
+  SegmentBlocks made(instruction, NumBlocks(cuts));
+  const bool is_dot = instruction.micro == nullptr && Is(*instruction.op, CoreOp::kDotGeneral);
+  const bool is_line =
+      instruction.micro == nullptr && KeepsSizes(instruction) && instruction.attrs->Ints("axes").size() == 1;
+  const bool can = is_dot                          ? made.CutDotIntoBoxes(cuts, boxes)
+                   : is_line                       ? made.CutLinesIntoBoxes(cuts, boxes)
+                   : IsMapOfOneResult(instruction) ? made.CutMapIntoBoxes(cuts, boxes)
+                                                   : false;
   if (!can) return std::nullopt;
   return made;
 }
@@ -93,11 +104,6 @@ std::optional<SegmentBlocks> SegmentBlocks::CutBoxes(const BoundInstruction& ins
 bool SegmentBlocks::CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes) {
   DotSpace space = DotSpaceOf(*instruction_);
   if (space.Size(kSummed) == 0) return false;
-  multiplications_ = 1;
-  for (DotRole role : {kRows, kColumns, kSummed, kBatch}) multiplications_ *= static_cast<double>(space.Size(role));
-  const std::array<int64_t, kNumDotSides> bytes = {SizeOf(instruction_->operands[0].dtype),
-                                                   SizeOf(instruction_->operands[1].dtype),
-                                                   SizeOf(instruction_->results[0].dtype)};
   const Shape& shape = instruction_->results[0].shape;
   const Shape strides = ColumnMajorStrides(shape);
   SplitAxes(kDotResult, shape, &space);
@@ -108,12 +114,7 @@ bool SegmentBlocks::CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<c
   for (const AxisCut& cut : cuts) {
     DotAxis* const axis = FindInResult(strides[cut.axis], &space);
     if (axis == nullptr || axis->size != shape[cut.axis] || axis->size % cut.parts != 0) return false;
-    axis->size /= cut.parts;
-    BlockWalk::Loop loop{.count = cut.parts};
-    for (size_t side = 0; side < kNumDotSides; ++side) {
-      loop.steps.push_back(axis->strides[side] * axis->size * bytes[side]);
-    }
-    loops.push_back(std::move(loop));
+    loops.push_back(CutAxis(cut.parts, axis));
   }
   for (DotAxisList& role : space.roles) {
     role.erase(std::remove_if(role.begin(), role.end(), [](const DotAxis& axis) { return axis.size == 1; }),
@@ -130,9 +131,7 @@ bool SegmentBlocks::CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<c
                      [](const DotAxis& a, const DotAxis& b) { return a.strides[kDotResult] < b.strides[kDotResult]; });
   }
   for (DotAxisList& role : space.roles) role = MergeAxes(role);
-  FindReaches(space);
-  space_ = std::move(space);
-  walk_ = BlockWalk(std::move(loops), 0);
+  PlaceDot(std::move(space), std::move(loops));
   return true;
 }
 
@@ -162,6 +161,42 @@ bool SegmentBlocks::CutMapIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<c
     for (size_t d = 0; d < micro.axes.size(); stride *= micro.axes[d++].size) load.access.strides[d] = stride;
   }
   return PlaceFused(whole, micro, std::move(loops));
+}
+
+bool SegmentBlocks::CutLinesIntoBoxes(absl::Span<const AxisCut> cuts,
+                                      absl::Span<const std::optional<TensorBox>> boxes) {
+  const ConcreteType &operand = instruction_->operands[0], &result = instruction_->results[0];
+  const size_t axis = static_cast<size_t>(instruction_->attrs->Ints("axes")[0]);
+  const Shape strides = ColumnMajorStrides(result.shape);
+  Shape part = result.shape;
+  std::vector<BlockWalk::Loop> loops;
+  for (const AxisCut& cut : cuts) {
+    if (cut.axis == axis || part[cut.axis] % cut.parts != 0) return false;
+    part[cut.axis] /= cut.parts;
+    const int64_t step = strides[cut.axis] * part[cut.axis];
+    loops.push_back({.count = cut.parts, .steps = {step * SizeOf(operand.dtype), step * SizeOf(result.dtype)}});
+  }
+  const FftStep step{
+      .axis = static_cast<int64_t>(axis), .length = part[axis], .kind = FftKind{instruction_->attrs->Int("kind")}};
+  FftLines lines{.in_length = step.length,
+                 .out_length = step.length,
+                 .real_in = operand.dtype != result.dtype,
+                 .forward = step.forward(),
+                 .scale = FftScale(*instruction_->attrs, step)};
+  for (size_t d = 0; d < part.size(); ++d) {
+    if (d == axis || part[d] == 1) continue;
+    if (strides[d] != lines.inner) return false;
+    lines.inner *= part[d];
+  }
+  for (const std::optional<TensorBox>& box : boxes) {
+    if (box.has_value() && box->StrideInBox(strides[axis]) != lines.inner) return false;
+  }
+  if (!boxes[0].has_value()) lines.in_step = strides[axis];
+  if (!boxes[1].has_value()) lines.out_step = strides[axis];
+  reaches_.push_back({0, (lines.inner - 1) + (step.length - 1) * strides[axis]});
+  walk_ = BlockWalk(std::move(loops), 0);
+  lines_ = lines;
+  return true;
 }
 
 }  // namespace tensord::cpu

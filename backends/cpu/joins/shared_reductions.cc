@@ -164,7 +164,7 @@ std::unique_ptr<const SharedReductions> SharedReductions::Plan(absl::Span<const 
 
 bool SharedReductions::AddSlabs(const SegmentInstruction& segment, Slot shared, const JoinContext& context) {
   const SlabSegment cut(segment, shared, num_slabs_);
-  absl::StatusOr<std::unique_ptr<Kernel>> kernel = cut.blocks().MakeKernel(context, context.jit);
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = cut.blocks().MakeKernel(context);
   if (!kernel.ok()) return false;
   Step step{.kernel = *std::move(kernel),
             .walk = cut.blocks().walk(),

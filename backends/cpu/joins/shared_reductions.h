@@ -9,7 +9,7 @@
 
 #include "absl/types/span.h"
 #include "backends/cpu/jit/options.h"
-#include "backends/cpu/joins/chain_plan.h"
+#include "backends/cpu/joins/context.h"
 #include "backends/cpu/joins/join.h"
 #include "backends/cpu/joins/segment_blocks.h"
 #include "backends/cpu/kernel/kernel.h"

@@ -2,6 +2,12 @@
 
 namespace tensord::cpu {
 
+int64_t NumBlocks(absl::Span<const AxisCut> cuts) {
+  int64_t blocks = 1;
+  for (const AxisCut& cut : cuts) blocks *= cut.parts;
+  return blocks;
+}
+
 TensorBox::TensorBox(const Shape& whole, absl::Span<const AxisCut> cuts, absl::Span<const size_t> order)
     : whole_(whole), sizes_(whole), strides_(whole.size(), 1) {
   for (const AxisCut& cut : cuts) sizes_[cut.axis] /= cut.parts;

@@ -15,6 +15,9 @@ struct AxisCut {
   int64_t parts = 1;
 };
 
+// Returns the number of blocks that these cuts of a tensor make.
+int64_t NumBlocks(absl::Span<const AxisCut> cuts);
+
 // A block's part of a dense tensor: one part of each cut axis, and all of the others. It lies densely. A value type.
 class TensorBox {
  public:

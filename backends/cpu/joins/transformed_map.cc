@@ -4,16 +4,15 @@
 #include <array>
 #include <chrono>
 #include <optional>
+#include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fft/kernels.h"
 #include "backends/cpu/fft/line_step.h"
-#include "backends/cpu/fft/transforms.h"
-#include "backends/cpu/fused/kernel.h"
-#include "backends/cpu/machine/task_slots.h"
-#include "engine/base/rounding.h"
+#include "backends/cpu/joins/block_plan.h"
+#include "engine/base/status_macros.h"
 #include "engine/families/fft/fft_steps.h"
+#include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {
 namespace {
@@ -30,14 +29,12 @@ bool Contains(const Axes& axes, size_t axis) {
   return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
 }
 
-// Tells whether it may go along its axes in any order, with all sizes as they are.
+// Tells whether it may go along its axes in any order.
 bool IsFree(const BoundInstruction& transform) {
-  if (!IsFft(*transform.op) || transform.operands[0].shape != transform.results[0].shape) return false;
-  const FftKind kind = static_cast<FftKind>(transform.attrs->Int("kind"));
+  if (!KeepsSizes(transform)) return false;
   Axes sorted = transform.attrs->Ints("axes");
   std::sort(sorted.begin(), sorted.end());
-  return (kind == FftKind::kFft || kind == FftKind::kIfft) &&
-         std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
 }
 
 std::optional<size_t> SlowestCommonAxis(const BoundInstruction& a, const BoundInstruction& b) {
@@ -47,19 +44,18 @@ std::optional<size_t> SlowestCommonAxis(const BoundInstruction& a, const BoundIn
   return std::nullopt;
 }
 
-// Returns the transform along all its axes but one, where there are others.
-std::optional<Attributes> AlongOthers(const Attributes& attrs, size_t axis) {
+// Returns the transform along that one of its axes, or along all the others.
+Attributes Along(const Attributes& attrs, size_t axis, bool others) {
   const Axes &axes = attrs.Ints("axes"), &lengths = attrs.Ints("lengths");
-  Axes others, other_lengths;
+  Axes some, some_lengths;
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i] == static_cast<int64_t>(axis)) continue;
-    others.push_back(axes[i]);
-    if (!lengths.empty()) other_lengths.push_back(lengths[i]);
+    if ((axes[i] == static_cast<int64_t>(axis)) == others) continue;
+    some.push_back(axes[i]);
+    if (!lengths.empty()) some_lengths.push_back(lengths[i]);
   }
-  if (others.empty()) return std::nullopt;
-  Attributes rest = attrs;
-  rest.Set("axes", std::move(others)).Set("lengths", std::move(other_lengths));
-  return rest;
+  Attributes part = attrs;
+  part.Set("axes", std::move(some)).Set("lengths", std::move(some_lengths));
+  return part;
 }
 
 // Returns the largest divisor of an axis up to `most`, one of whole vectors before others; 0 if that is too few.
@@ -73,36 +69,35 @@ int64_t LinesUpTo(int64_t size, int64_t most) {
   return best;
 }
 
-// Lines along an axis in blocks of some that lie beside each other.
-struct LineBlocks {
-  int64_t lines = 0;
+// Returns cuts into blocks of lines along the axis that lie beside each other. Nothing if no elements lie side by side
+// across the axis, or if too few lines would fit into so many bytes. There is no other cut to choose from: lines stay
+// whole, and as many as fit are read in the longest runs.
+std::vector<AxisCut> LineCuts(const ConcreteType& type, size_t axis, int64_t most_bytes) {
   std::vector<AxisCut> cuts;
-  std::vector<int64_t> steps;  // elements from one block to the next, by cut
-};
-
-// Returns nothing if no elements lie side by side across the axis, or too few would fit into so many bytes.
-std::optional<LineBlocks> BlocksOf(const ConcreteType& type, size_t axis, int64_t most_bytes) {
-  const Shape strides = ColumnMajorStrides(type.shape);
-  LineBlocks blocks;
   for (size_t d = 0; d < type.shape.size(); ++d) {
-    const int64_t size = type.shape[d];
-    if (d == axis || size == 1) continue;
-    if (blocks.lines > 0) {
-      blocks.cuts.push_back({.axis = d, .parts = size});
-      blocks.steps.push_back(strides[d]);
-      continue;
-    }
-    if (d < axis) blocks.lines = LinesUpTo(size, most_bytes / (type.shape[axis] * SizeOf(type.dtype)));
-    if (blocks.lines == 0) return std::nullopt;
-    blocks.cuts.push_back({.axis = d, .parts = size / blocks.lines});
-    blocks.steps.push_back(blocks.lines);
+    if (d == axis || type.shape[d] == 1) continue;
+    int64_t lines = 1;
+    if (cuts.empty())
+      lines = d < axis ? LinesUpTo(type.shape[d], most_bytes / (type.shape[axis] * SizeOf(type.dtype))) : 0;
+    if (lines == 0) return {};
+    cuts.push_back({.axis = d, .parts = type.shape[d] / lines});
   }
-  if (blocks.lines == 0) return std::nullopt;
-  return blocks;
+  return cuts;
 }
 
-// Returns the axis along which both transforms may go next to the map. Nothing if there is none, if another segment
-// reads a passed value, or if that is smaller.
+// Tells whether one operand is the value, as a tensor of that type.
+bool ReadsOnce(const SegmentInstruction& map, Slot value, const ConcreteType& type) {
+  int reads = 0;
+  for (size_t k = 0; k < map.operands.size(); ++k) {
+    if (map.operands[k] != value) continue;
+    if (!(map.bound.operands[k] == type)) return false;
+    ++reads;
+  }
+  return reads == 1;
+}
+
+// Returns the axis along which both transforms may go next to the map. Nothing if there is none, if a passed value has
+// another reader, or if that is smaller.
 std::optional<size_t> MeetingAxis(const SegmentInstruction& first, const SegmentInstruction& map,
                                   const SegmentInstruction& last, int64_t least_bytes) {
   const BoundInstruction &forth = first.bound, &back = last.bound;
@@ -113,32 +108,21 @@ std::optional<size_t> MeetingAxis(const SegmentInstruction& first, const Segment
     return std::nullopt;
   }
   const bool passes = map.results.size() == 1 && first.num_readers[0] == 1 && map.num_readers[0] == 1 &&
-                      map.results[0] == last.operands[0];
+                      map.results[0] == last.operands[0] && ReadsOnce(map, first.results[0], type);
   return passes ? SlowestCommonAxis(forth, back) : std::nullopt;
 }
 
-// Makes the kernel of the transform along its axes but one; none if it has no other. False if it cannot be made.
-bool MakeAlongOthers(const BoundInstruction& transform, size_t axis, const JoinContext& context,
-                     std::unique_ptr<const Kernel>* kernel) {
-  const std::optional<Attributes> attrs = AlongOthers(*transform.attrs, axis);
-  if (!attrs.has_value()) return true;
-  BoundInstruction others = transform;
-  others.attrs = &*attrs;
-  absl::StatusOr<std::unique_ptr<Kernel>> along = context(others);
-  if (along.ok()) *kernel = *std::move(along);
-  return along.ok();
+bool TakesLanes(const ConcreteType& type, size_t axis) {
+  const int64_t length = type.shape[axis];
+  FftLineTask task{
+      .is_double = type.dtype == DType::kC128, .length = length, .num_lines = type.num_elements() / length};
+  task.lines.inner = ColumnMajorStrides(type.shape)[axis];
+  return RunsInLanes(task);
 }
 
-// So many lines of the transform along that axis.
-FftLines LinesOf(const BoundInstruction& transform, size_t axis, int64_t lines) {
-  const int64_t length = transform.results[0].shape[axis];
-  const FftStep step{
-      .axis = static_cast<int64_t>(axis), .length = length, .kind = static_cast<FftKind>(transform.attrs->Int("kind"))};
-  return FftLines{.inner = lines,
-                  .in_length = length,
-                  .out_length = length,
-                  .forward = step.forward(),
-                  .scale = FftScale(*transform.attrs, step)};
+bool IsProduct(const BoundInstruction& map) {
+  return map.micro == nullptr && Is(*map.op, CoreOp::kMultiply) && map.operands[0] == map.results[0] &&
+         map.operands[1] == map.results[0];
 }
 
 // A product of two whole tensors by itself is an op, as a map it is this.
@@ -158,6 +142,34 @@ MicroProgram ProductOf(const BoundInstruction& multiply) {
   return product;
 }
 
+// Plans a transform along one axis, the map and the way back in blocks of lines. Nothing if the map does not write over
+// the lines that it reads: blocks have room for no others.
+std::optional<BlockPlan> PlanLines(absl::Span<const SegmentInstruction> segments, absl::Span<const AxisCut> cuts) {
+  const TensorBox lines(segments[0].bound.results[0].shape, cuts);
+  const std::array<PassingBox, 2> passing = {{{segments[0].results[0], lines}, {segments[1].results[0], lines}}};
+  BlockPlanner planner(segments, NumBlocks(cuts));
+  for (const SegmentInstruction& segment : segments) {
+    std::optional<SegmentBlocks> cut = SegmentBlocks::CutBoxes(segment, cuts, passing);
+    if (!cut.has_value()) return std::nullopt;
+    planner.Add(*std::move(cut));
+  }
+  BlockPlan plan = std::move(planner).Plan(segments.size());
+  if (plan.segments[0].results[0].offset != plan.segments[1].results[0].offset) return std::nullopt;
+  return plan;
+}
+
+// Makes the kernel of the transform along its axes but one; none if it has no other. False if it cannot be made.
+bool MakeAlongOthers(const BoundInstruction& transform, size_t axis, const JoinContext& context,
+                     std::unique_ptr<const Kernel>* kernel) {
+  const Attributes attrs = Along(*transform.attrs, axis, /*others=*/true);
+  if (attrs.Ints("axes").empty()) return true;
+  BoundInstruction others = transform;
+  others.attrs = &attrs;
+  absl::StatusOr<std::unique_ptr<Kernel>> along = context(others);
+  if (along.ok()) *kernel = *std::move(along);
+  return along.ok();
+}
+
 }  // namespace
 
 std::unique_ptr<const TransformedMap> TransformedMap::Plan(absl::Span<const SegmentInstruction> segments,
@@ -168,86 +180,41 @@ std::unique_ptr<const TransformedMap> TransformedMap::Plan(absl::Span<const Segm
   const std::optional<size_t> axis = MeetingAxis(first, map, last, limits.least_bytes);
   if (!axis.has_value()) return nullptr;
   const ConcreteType& type = last.bound.results[0];
-  const std::optional<LineBlocks> blocks = BlocksOf(type, *axis, limits.block_bytes / kLinesPart);
-  if (!blocks.has_value()) return nullptr;
-  const int64_t length = type.shape[*axis], inner = ColumnMajorStrides(type.shape)[*axis];
-  FftLineTask task{
-      .is_double = type.dtype == DType::kC128, .length = length, .num_lines = type.num_elements() / length};
-  task.lines.inner = inner;
-  if (!RunsInLanes(task)) return nullptr;
+  const std::vector<AxisCut> cuts = LineCuts(type, *axis, limits.block_bytes / kLinesPart);
+  if (cuts.empty() || !TakesLanes(type, *axis)) return nullptr;
 
   std::unique_ptr<TransformedMap> made(new TransformedMap);
-  made->transform_ = context.fft_transforms.Lanes(task.is_double, task.form, length);
   if (!MakeAlongOthers(first.bound, *axis, context, &made->before_) ||
       !MakeAlongOthers(last.bound, *axis, context, &made->after_)) {
     return nullptr;
   }
-  made->forth_ = LinesOf(first.bound, *axis, blocks->lines);
-  made->forth_.in_step = inner;
-  made->forth_.real_in = made->before_ == nullptr && first.bound.operands[0].dtype != type.dtype;
-  made->back_ = LinesOf(last.bound, *axis, blocks->lines);
-  made->back_.out_step = inner;
-  const int64_t element_bytes = SizeOf(type.dtype), read_bytes = element_bytes / (made->forth_.real_in ? 2 : 1);
-  std::vector<BlockWalk::Loop> loops;
-  for (size_t i = 0; i < blocks->cuts.size(); ++i) {
-    const int64_t step = blocks->steps[i];
-    loops.push_back({.count = blocks->cuts[i].parts, .steps = {step * read_bytes, step * element_bytes}});
-    made->num_blocks_ *= blocks->cuts[i].parts;
+  // Next to the map both go along that axis alone. The first reads what the kernel before left in the result's place.
+  const Attributes forth = Along(*first.bound.attrs, *axis, /*others=*/false);
+  const Attributes back = Along(*last.bound.attrs, *axis, /*others=*/false);
+  std::array<SegmentInstruction, kNumSegments> lines = {first, map, last};
+  lines[0].bound.attrs = &forth;
+  lines[2].bound.attrs = &back;
+  if (made->before_ != nullptr) {
+    lines[0].bound.operands[0] = type;
+    lines[0].operands = last.results;
   }
-  made->places_ = BlockWalk(std::move(loops), 0);
-
-  if (!made->MakeMap(map, first.results[0], blocks->cuts, context.jit)) return nullptr;
-  made->PlaceScratch(blocks->lines * length * element_bytes, context.threads);
-  made->passing_ = {first.results[0], map.results[0]};
+  MicroProgram product;
+  if (IsProduct(map.bound)) {
+    product = ProductOf(map.bound);
+    lines[1].bound.micro = &product;
+  }
+  const std::optional<BlockPlan> plan = PlanLines(lines, cuts);
+  if (!plan.has_value()) return nullptr;
+  absl::StatusOr<std::unique_ptr<const BlockedSegments>> blocks = BlockedSegments::Create(*plan, context);
+  if (!blocks.ok()) return nullptr;
+  made->blocks_ = *std::move(blocks);
   made->operand_ = first.operands[0];
   made->result_ = last.results[0];
   return made;
 }
 
-void TransformedMap::PlaceScratch(int64_t lines_bytes, int threads) {
-  scratch_.transform_offset = RoundUp(lines_bytes, 64);
-  scratch_.map_offset = scratch_.transform_offset + RoundUp(transform_->task_bytes(), 64);
-  scratch_.map_workspace_offset = scratch_.map_offset + RoundUp(map_->scratch_bytes(), 64);
-  scratch_.bytes = scratch_.map_workspace_offset + RoundUp(map_->workspace_bytes(), 64);
-  scratch_slots_ = std::clamp<int64_t>(threads, 1, num_blocks_);
-}
-
-bool TransformedMap::MakeMap(const SegmentInstruction& map, Slot passed, absl::Span<const AxisCut> cuts,
-                             const JitOptions& jit) {
-  BoundInstruction whole = map.bound;
-  const ConcreteType& type = whole.results[0];
-  MicroProgram product;
-  if (whole.micro == nullptr) {
-    if (!Is(*whole.op, CoreOp::kMultiply) || !(whole.operands[0] == type) || !(whole.operands[1] == type)) return false;
-    product = ProductOf(whole);
-    whole.micro = &product;
-  }
-  std::vector<std::optional<TensorBox>> boxes(whole.operands.size() + 1);
-  boxes.back() = TensorBox(type.shape, cuts);
-  size_t position = whole.operands.size();
-  for (size_t k = 0; k < whole.operands.size(); ++k) {
-    map_operands_.push_back(map.operands[k]);
-    if (map.operands[k] != passed) continue;
-    if (position < whole.operands.size() || !(whole.operands[k] == type)) return false;
-    position = k;
-    boxes[k] = boxes.back();
-  }
-  if (position == whole.operands.size()) return false;
-  const std::optional<SegmentBlocks> blocks = SegmentBlocks::CutBoxes(whole, cuts, boxes);
-  if (!blocks.has_value() || !blocks->MayOverwrite(0, position)) return false;
-  const auto no_op = [](const BoundInstruction&) -> absl::StatusOr<std::unique_ptr<Kernel>> {
-    return absl::InternalError("a map is fused");
-  };
-  absl::StatusOr<std::unique_ptr<Kernel>> kernel = blocks->MakeKernel(no_op, jit);
-  if (!kernel.ok()) return false;
-  map_ = *std::move(kernel);
-  walk_ = blocks->walk();
-  lines_operand_ = position;
-  return true;
-}
-
 int64_t TransformedMap::scratch_bytes() const {
-  int64_t bytes = scratch_slots_ * scratch_.bytes;
+  int64_t bytes = blocks_->scratch_bytes();
   for (const Kernel* kernel : {before_.get(), after_.get()}) {
     if (kernel != nullptr) bytes = std::max(bytes, kernel->scratch_bytes());
   }
@@ -255,69 +222,27 @@ int64_t TransformedMap::scratch_bytes() const {
 }
 
 std::string TransformedMap::Describe(size_t segment) const {
-  if (segment == 1) {
-    return absl::StrCat(map_->Describe(), map_->Describe().empty() ? "" : ", ", "of ", forth_.inner,
-                        " lines at a time");
-  }
-  const Kernel* const others = segment == 0 ? before_.get() : after_.get();
-  const std::string along = absl::StrCat("fft ", forth_.in_length, " in lanes with the map between, ", num_blocks_,
-                                         " blocks of ", forth_.inner, " lines");
-  if (others == nullptr) return along;
-  return segment == 0 ? absl::StrCat(others->Describe(), ", then ", along)
-                      : absl::StrCat(along, ", then ", others->Describe());
-}
-
-void TransformedMap::RunBlock(int64_t block, const JoinRun& run, char* scratch) const {
-  const auto at = [&](Slot slot) { return static_cast<char*>(run.At(slot)); };
-  std::array<int64_t, 2> place = {};
-  places_.Locate(block, absl::MakeSpan(place), {});
-  FftLines forth = forth_, back = back_;
-  forth.in = at(before_ != nullptr ? result_ : operand_) + place[0];
-  forth.out = scratch;
-  transform_->Run(forth, 0, forth.inner, scratch + scratch_.transform_offset);
-
-  absl::InlinedVector<const void*, 8> operands;
-  absl::InlinedVector<int64_t, 9> offsets(map_operands_.size() + 1);
-  absl::InlinedVector<int64_t, 8> origin(walk_.num_axes());
-  walk_.Locate(block, absl::MakeSpan(offsets), absl::MakeSpan(origin));
-  for (size_t k = 0; k < map_operands_.size(); ++k) {
-    operands.push_back(k == lines_operand_ ? scratch : at(map_operands_[k]) + offsets[k]);
-  }
-  void* const result = scratch;
-  map_->Run({.operands = operands,
-             .results = {&result, 1},
-             .scratch = scratch + scratch_.map_offset,
-             .pool = &run.pool,
-             .workspace = scratch + scratch_.map_workspace_offset,
-             .origin = origin});
-
-  back.in = scratch;
-  back.out = at(result_) + place[1];
-  transform_->Run(back, 0, back.inner, scratch + scratch_.transform_offset);
+  std::string text = blocks_->Describe(segment);
+  if (segment == 0 && before_ != nullptr) return absl::StrCat(before_->Describe(), ", then ", text);
+  if (segment == 2 && after_ != nullptr) return absl::StrCat(text, ", then ", after_->Describe());
+  return text;
 }
 
 absl::Status TransformedMap::Run(const JoinRun& run) const {
   const absl::Span<SegmentTime> times = run.times;
-  const auto now = [&] { return times.empty() ? Clock::time_point() : Clock::now(); };
   const auto along_others = [&](const Kernel* kernel, Slot from) {
     if (kernel == nullptr) return;
     const void* const operand = run.At(from);
     void* const result = run.At(result_);
     kernel->Run({.operands = {&operand, 1}, .results = {&result, 1}, .scratch = run.scratch, .pool = &run.pool});
   };
-  const Clock::time_point start = now();
+  const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
   along_others(before_.get(), operand_);
-  const Clock::time_point forth = now();
-  RunInSlots(num_blocks_, scratch_slots_, run.pool, [&](int64_t block, int64_t slot) {
-    RunBlock(block, run, static_cast<char*>(run.scratch) + slot * scratch_.bytes);
-  });
-  const Clock::time_point back = now();
+  RETURN_IF_ERROR(blocks_->Run(run));
   along_others(after_.get(), result_);
   if (times.empty()) return absl::OkStatus();
-  const Clock::duration third = (back - forth) / 3;
-  times[0] = {.start = start, .end = forth + third};
-  times[1] = {.start = forth + third, .end = back - third};
-  times[2] = {.start = back - third, .end = now()};
+  times.front().start = start;
+  times.back().end = Clock::now();
   return absl::OkStatus();
 }
 

@@ -5,16 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "backends/cpu/fft/lanes/lanes.h"
-#include "backends/cpu/jit/options.h"
-#include "backends/cpu/joins/chain_plan.h"
+#include "backends/cpu/joins/blocked_segments.h"
+#include "backends/cpu/joins/context.h"
 #include "backends/cpu/joins/join.h"
-#include "backends/cpu/joins/segment_blocks.h"
 #include "backends/cpu/kernel/kernel.h"
+#include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
 
@@ -35,42 +33,18 @@ class TransformedMap final : public Join {
                                                     const JoinContext& context);
 
   size_t num_segments() const override { return kNumSegments; }
-  std::vector<Slot> passing() const override { return passing_; }
+  std::vector<Slot> passing() const override { return blocks_->passing(); }
   int64_t scratch_bytes() const override;
   int64_t workspace_bytes() const override { return 0; }
   std::string Describe(size_t segment) const override;
-  // The time of the lines is split evenly.
   absl::Status Run(const JoinRun& run) const override;
 
  private:
-  // The offsets in a slot of the scratch, behind the lines of a block, of the memory for their transforms and the map.
-  struct Scratch {
-    int64_t transform_offset = 0;
-    int64_t map_offset = 0;
-    int64_t map_workspace_offset = 0;
-    int64_t bytes = 0;
-  };
-
   TransformedMap() = default;
-  bool MakeMap(const SegmentInstruction& map, Slot passed, absl::Span<const AxisCut> cuts, const JitOptions& jit);
-  void PlaceScratch(int64_t lines_bytes, int threads);
-  void RunBlock(int64_t block, const JoinRun& run, char* scratch) const;
 
   std::unique_ptr<const Kernel> before_;  // along the other axes; null where there are none
   std::unique_ptr<const Kernel> after_;
-  std::shared_ptr<const FftLaneTransform> transform_;
-  FftLines forth_{};  // of a block, all but the addresses
-  FftLines back_{};
-  BlockWalk places_;  // of the lines of a block, which lie beside each other: where they are read, and written
-  int64_t num_blocks_ = 1;
-  std::unique_ptr<const Kernel> map_;
-  BlockWalk walk_;
-  std::vector<Slot> map_operands_;
-  size_t lines_operand_ = 0;  // of the map: which one the lines are
-  Scratch scratch_;
-  int64_t scratch_slots_ = 1;
-
-  std::vector<Slot> passing_;  // what goes into the map, and what comes out of it
+  std::unique_ptr<const BlockedSegments> blocks_;  // of lines
   Slot operand_ = -1;
   Slot result_ = -1;
 };

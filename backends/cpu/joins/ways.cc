@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/joins/blocked_segments.h"
 #include "backends/cpu/joins/boxed_products.h"
+#include "backends/cpu/joins/chain_plan.h"
 #include "backends/cpu/joins/lone_kernel.h"
 #include "backends/cpu/joins/product_epilogue.h"
 #include "backends/cpu/joins/shared_reductions.h"
@@ -19,8 +20,8 @@ using MadeJoin = absl::StatusOr<std::unique_ptr<const Join>>;
 
 std::unique_ptr<const Join> RunInBlocks(const std::optional<BlockPlan>& plan, const JoinContext& context) {
   if (!plan.has_value()) return nullptr;
-  absl::StatusOr<std::unique_ptr<const BlockedSegments>> chain = BlockedSegments::Create(*plan, context);
-  return chain.ok() ? *std::move(chain) : nullptr;
+  absl::StatusOr<std::unique_ptr<const BlockedSegments>> made = BlockedSegments::Create(*plan, context);
+  return made.ok() ? *std::move(made) : nullptr;
 }
 
 bool HasLength(const std::optional<BlockPlan>& plan, bool is_pair) {

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "backends/cpu/joins/chain_plan.h"
+#include "backends/cpu/joins/block_plan.h"
 #include "backends/cpu/joins/context.h"
 #include "backends/cpu/joins/factored_product.h"
 #include "backends/cpu/joins/join.h"
