@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
 #include "tensord/structural.h"
 
@@ -31,7 +32,7 @@ absl::StatusOr<OperandAxes> Normalize(const std::vector<int64_t>& contracting, c
 bool HaveEqualSizes(const Tensor& lhs, const std::vector<int64_t>& lhs_axes, const Tensor& rhs,
                     const std::vector<int64_t>& rhs_axes) {
   return std::equal(lhs_axes.begin(), lhs_axes.end(), rhs_axes.begin(), rhs_axes.end(), [&](int64_t l, int64_t r) {
-    return lhs.shape()[static_cast<size_t>(l)] == rhs.shape()[static_cast<size_t>(r)];
+    return MayBeEqual(lhs.shape()[static_cast<size_t>(l)], rhs.shape()[static_cast<size_t>(r)]);
   });
 }
 
@@ -79,18 +80,19 @@ Tensor MatrixMatMul(const Tensor& a, const Tensor& b) {
   absl::StatusOr<Shape> batch = BroadcastShapes("MatMul", absl::MakeConstSpan(a.shape()).first(a.shape().size() - 2),
                                                 absl::MakeConstSpan(b.shape()).first(b.shape().size() - 2));
   if (!batch.ok()) return Tensor::Failed(batch.status());
-  const auto with_batch = [&batch](const Tensor& x) {
+  const auto with_batch = [&batch, &a, &b](const Tensor& x) {
     Shape shape = *batch;
     shape.insert(shape.end(), x.shape().end() - 2, x.shape().end());
-    return BroadcastTo(x, shape);
+    return BroadcastLike(x, shape, {a, b});
   };
   return BatchedMatMul(with_batch(a), with_batch(b));
 }
 
 }  // namespace
 
-Tensor DotGeneral(const Tensor& lhs, const Tensor& rhs, const DotDimensions& dimensions,
+Tensor DotGeneral(const TensorArg& lhs, const TensorArg& rhs, const DotDimensions& dimensions,
                   std::optional<DType> result_dtype) {
+  const RecordedCall call("DotGeneral", lhs.place());
   if (!lhs.ok()) return lhs;
   if (!rhs.ok()) return rhs;
   if (lhs.dtype() != rhs.dtype()) {
@@ -122,14 +124,15 @@ Tensor DotGeneral(const Tensor& lhs, const Tensor& rhs, const DotDimensions& dim
   return Tensor::FromOp(std::move(op), {lhs, rhs}, result_dtype.value_or(lhs.dtype()), std::move(shape));
 }
 
-Tensor MatMul(const Tensor& a, const Tensor& b) {
+Tensor MatMul(const TensorArg& a, const TensorArg& b) {
+  const RecordedCall call("MatMul", a.place());
   if (!a.ok()) return a;
   if (!b.ok()) return b;
   if (a.rank() == 0 || b.rank() == 0)
     return RefusedOperation("MatMul", "needs vectors or matrices: an operand has rank 0");
   const int64_t summed_a = a.shape().back();
   const int64_t summed_b = b.rank() == 1 ? b.shape()[0] : b.shape()[b.shape().size() - 2];
-  if (summed_a != summed_b) {
+  if (!MayBeEqual(summed_a, summed_b)) {
     return RefusedOperation("MatMul", absl::StrCat("the summed axes differ in size: ", ShapeToString(a.shape()),
                                                    " and ", ShapeToString(b.shape())));
   }

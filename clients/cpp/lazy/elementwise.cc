@@ -5,22 +5,25 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/recorded_call.h"
+#include "clients/cpp/lazy/refused_operation.h"
 #include "tensord/structural.h"
 
 namespace tensord::client {
 namespace {
 
-Tensor Unary(v1::UnaryOp kind, const Tensor& x, DType result) {
+Tensor Unary(absl::string_view name, v1::UnaryOp kind, const TensorArg& x, DType result) {
+  const RecordedCall call(name, x.place());
   v1::Node op;
   op.set_unary(kind);
   return Tensor::FromOp(std::move(op), {x}, result, x.shape());
 }
 
-Tensor Unary(v1::UnaryOp kind, const Tensor& x) { return Unary(kind, x, x.dtype()); }
+Tensor Unary(absl::string_view name, v1::UnaryOp kind, const TensorArg& x) { return Unary(name, kind, x, x.dtype()); }
 
 // Operands of one dtype and one shape, or the reason why there are none.
 struct Matched {
-  absl::Status status;
+  std::optional<Tensor> failed;
   std::vector<Tensor> operands;
   Shape shape;
 };
@@ -31,24 +34,22 @@ Matched Match(absl::string_view op, const std::vector<Operand>& operands) {
   std::optional<DType> dtype;
   for (const Operand& operand : operands) {
     if (operand.is_literal()) continue;
-    if (!operand.tensor().ok()) return {.status = operand.tensor().status()};
+    if (!operand.tensor().ok()) return {.failed = operand.tensor()};
     if (dtype.has_value() && *dtype != operand.tensor().dtype()) {
-      return {.status = absl::InvalidArgumentError(
-                  absl::StrCat(op, ": dtypes differ, and nothing is converted unasked: ", DTypeName(*dtype), " and ",
-                               DTypeName(operand.tensor().dtype())))};
+      return {.failed = RefusedOperation(
+                  op, absl::StrCat("dtypes differ, and nothing is converted unasked: ", DTypeName(*dtype), " and ",
+                                   DTypeName(operand.tensor().dtype())))};
     }
     dtype = operand.tensor().dtype();
   }
   if (!dtype.has_value()) {
-    return {.status = absl::InvalidArgumentError(absl::StrCat(op, ": needs a tensor beside its literals"))};
+    return {.failed = RefusedOperation(op, "needs a tensor beside its literals")};
   }
   for (const Operand& operand : operands) {
-    Tensor tensor = operand.AsTensor(*dtype);
-    if (!tensor.ok()) {
-      return {.status = absl::InvalidArgumentError(absl::StrCat(op, ": ", tensor.status().message()))};
-    }
+    Tensor tensor = operand.AsTensor(op, *dtype);
+    if (!tensor.ok()) return {.failed = std::move(tensor)};
     absl::StatusOr<Shape> shape = BroadcastShapes(op, matched.shape, tensor.shape());
-    if (!shape.ok()) return {.status = shape.status()};
+    if (!shape.ok()) return {.failed = Tensor::Failed(shape.status())};
     matched.shape = *std::move(shape);
     matched.operands.push_back(std::move(tensor));
   }
@@ -63,8 +64,9 @@ Matched MatchAndBroadcast(absl::string_view op, const std::vector<Operand>& oper
 }
 
 Tensor Binary(absl::string_view name, v1::BinaryOp kind, const Operand& a, const Operand& b) {
+  const RecordedCall call(name, a.place());
   Matched matched = MatchAndBroadcast(name, {a, b});
-  if (!matched.status.ok()) return Tensor::Failed(matched.status);
+  if (matched.failed.has_value()) return *matched.failed;
   v1::Node op;
   op.set_binary(kind);
   const DType dtype = matched.operands[0].dtype();
@@ -72,8 +74,9 @@ Tensor Binary(absl::string_view name, v1::BinaryOp kind, const Operand& a, const
 }
 
 Tensor CompareWith(absl::string_view name, v1::Compare::Direction direction, const Operand& a, const Operand& b) {
+  const RecordedCall call(name, a.place());
   Matched matched = MatchAndBroadcast(name, {a, b});
-  if (!matched.status.ok()) return Tensor::Failed(matched.status);
+  if (matched.failed.has_value()) return *matched.failed;
   v1::Node op;
   op.mutable_compare()->set_direction(direction);
   return Tensor::FromOp(std::move(op), matched.operands, DType::kBool, std::move(matched.shape));
@@ -81,41 +84,41 @@ Tensor CompareWith(absl::string_view name, v1::Compare::Direction direction, con
 
 }  // namespace
 
-Tensor Negate(const Tensor& x) { return Unary(v1::UNARY_OP_NEGATE, x); }
-Tensor Conj(const Tensor& x) { return Unary(v1::UNARY_OP_CONJ, x); }
-Tensor Abs(const Tensor& x) { return Unary(v1::UNARY_OP_ABS, x, RealPart(x.dtype())); }
-Tensor Sign(const Tensor& x) { return Unary(v1::UNARY_OP_SIGN, x); }
-Tensor Exp(const Tensor& x) { return Unary(v1::UNARY_OP_EXP, x); }
-Tensor Expm1(const Tensor& x) { return Unary(v1::UNARY_OP_EXPM1, x); }
-Tensor Log(const Tensor& x) { return Unary(v1::UNARY_OP_LOG, x); }
-Tensor Log1p(const Tensor& x) { return Unary(v1::UNARY_OP_LOG1P, x); }
-Tensor Sin(const Tensor& x) { return Unary(v1::UNARY_OP_SIN, x); }
-Tensor Cos(const Tensor& x) { return Unary(v1::UNARY_OP_COS, x); }
-Tensor Tan(const Tensor& x) { return Unary(v1::UNARY_OP_TAN, x); }
-Tensor Tanh(const Tensor& x) { return Unary(v1::UNARY_OP_TANH, x); }
-Tensor Sqrt(const Tensor& x) { return Unary(v1::UNARY_OP_SQRT, x); }
-Tensor Rsqrt(const Tensor& x) { return Unary(v1::UNARY_OP_RSQRT, x); }
-Tensor Cbrt(const Tensor& x) { return Unary(v1::UNARY_OP_CBRT, x); }
-Tensor Sinh(const Tensor& x) { return Unary(v1::UNARY_OP_SINH, x); }
-Tensor Cosh(const Tensor& x) { return Unary(v1::UNARY_OP_COSH, x); }
-Tensor Asin(const Tensor& x) { return Unary(v1::UNARY_OP_ASIN, x); }
-Tensor Acos(const Tensor& x) { return Unary(v1::UNARY_OP_ACOS, x); }
-Tensor Atan(const Tensor& x) { return Unary(v1::UNARY_OP_ATAN, x); }
-Tensor Asinh(const Tensor& x) { return Unary(v1::UNARY_OP_ASINH, x); }
-Tensor Acosh(const Tensor& x) { return Unary(v1::UNARY_OP_ACOSH, x); }
-Tensor Atanh(const Tensor& x) { return Unary(v1::UNARY_OP_ATANH, x); }
-Tensor Log2(const Tensor& x) { return Unary(v1::UNARY_OP_LOG2, x); }
-Tensor Log10(const Tensor& x) { return Unary(v1::UNARY_OP_LOG10, x); }
-Tensor Exp2(const Tensor& x) { return Unary(v1::UNARY_OP_EXP2, x); }
-Tensor Logistic(const Tensor& x) { return Unary(v1::UNARY_OP_LOGISTIC, x); }
-Tensor Erf(const Tensor& x) { return Unary(v1::UNARY_OP_ERF, x); }
-Tensor Floor(const Tensor& x) { return Unary(v1::UNARY_OP_FLOOR, x); }
-Tensor Ceil(const Tensor& x) { return Unary(v1::UNARY_OP_CEIL, x); }
-Tensor RoundNearestEven(const Tensor& x) { return Unary(v1::UNARY_OP_ROUND_NEAREST_EVEN, x); }
-Tensor IsFinite(const Tensor& x) { return Unary(v1::UNARY_OP_IS_FINITE, x, DType::kBool); }
-Tensor Not(const Tensor& x) { return Unary(v1::UNARY_OP_NOT, x); }
-Tensor Real(const Tensor& x) { return Unary(v1::UNARY_OP_REAL, x, RealPart(x.dtype())); }
-Tensor Imag(const Tensor& x) { return Unary(v1::UNARY_OP_IMAG, x, RealPart(x.dtype())); }
+Tensor Negate(const TensorArg& x) { return Unary("Negate", v1::UNARY_OP_NEGATE, x); }
+Tensor Conj(const TensorArg& x) { return Unary("Conj", v1::UNARY_OP_CONJ, x); }
+Tensor Abs(const TensorArg& x) { return Unary("Abs", v1::UNARY_OP_ABS, x, RealPart(x.dtype())); }
+Tensor Sign(const TensorArg& x) { return Unary("Sign", v1::UNARY_OP_SIGN, x); }
+Tensor Exp(const TensorArg& x) { return Unary("Exp", v1::UNARY_OP_EXP, x); }
+Tensor Expm1(const TensorArg& x) { return Unary("Expm1", v1::UNARY_OP_EXPM1, x); }
+Tensor Log(const TensorArg& x) { return Unary("Log", v1::UNARY_OP_LOG, x); }
+Tensor Log1p(const TensorArg& x) { return Unary("Log1p", v1::UNARY_OP_LOG1P, x); }
+Tensor Sin(const TensorArg& x) { return Unary("Sin", v1::UNARY_OP_SIN, x); }
+Tensor Cos(const TensorArg& x) { return Unary("Cos", v1::UNARY_OP_COS, x); }
+Tensor Tan(const TensorArg& x) { return Unary("Tan", v1::UNARY_OP_TAN, x); }
+Tensor Tanh(const TensorArg& x) { return Unary("Tanh", v1::UNARY_OP_TANH, x); }
+Tensor Sqrt(const TensorArg& x) { return Unary("Sqrt", v1::UNARY_OP_SQRT, x); }
+Tensor Rsqrt(const TensorArg& x) { return Unary("Rsqrt", v1::UNARY_OP_RSQRT, x); }
+Tensor Cbrt(const TensorArg& x) { return Unary("Cbrt", v1::UNARY_OP_CBRT, x); }
+Tensor Sinh(const TensorArg& x) { return Unary("Sinh", v1::UNARY_OP_SINH, x); }
+Tensor Cosh(const TensorArg& x) { return Unary("Cosh", v1::UNARY_OP_COSH, x); }
+Tensor Asin(const TensorArg& x) { return Unary("Asin", v1::UNARY_OP_ASIN, x); }
+Tensor Acos(const TensorArg& x) { return Unary("Acos", v1::UNARY_OP_ACOS, x); }
+Tensor Atan(const TensorArg& x) { return Unary("Atan", v1::UNARY_OP_ATAN, x); }
+Tensor Asinh(const TensorArg& x) { return Unary("Asinh", v1::UNARY_OP_ASINH, x); }
+Tensor Acosh(const TensorArg& x) { return Unary("Acosh", v1::UNARY_OP_ACOSH, x); }
+Tensor Atanh(const TensorArg& x) { return Unary("Atanh", v1::UNARY_OP_ATANH, x); }
+Tensor Log2(const TensorArg& x) { return Unary("Log2", v1::UNARY_OP_LOG2, x); }
+Tensor Log10(const TensorArg& x) { return Unary("Log10", v1::UNARY_OP_LOG10, x); }
+Tensor Exp2(const TensorArg& x) { return Unary("Exp2", v1::UNARY_OP_EXP2, x); }
+Tensor Logistic(const TensorArg& x) { return Unary("Logistic", v1::UNARY_OP_LOGISTIC, x); }
+Tensor Erf(const TensorArg& x) { return Unary("Erf", v1::UNARY_OP_ERF, x); }
+Tensor Floor(const TensorArg& x) { return Unary("Floor", v1::UNARY_OP_FLOOR, x); }
+Tensor Ceil(const TensorArg& x) { return Unary("Ceil", v1::UNARY_OP_CEIL, x); }
+Tensor RoundNearestEven(const TensorArg& x) { return Unary("RoundNearestEven", v1::UNARY_OP_ROUND_NEAREST_EVEN, x); }
+Tensor IsFinite(const TensorArg& x) { return Unary("IsFinite", v1::UNARY_OP_IS_FINITE, x, DType::kBool); }
+Tensor Not(const TensorArg& x) { return Unary("Not", v1::UNARY_OP_NOT, x); }
+Tensor Real(const TensorArg& x) { return Unary("Real", v1::UNARY_OP_REAL, x, RealPart(x.dtype())); }
+Tensor Imag(const TensorArg& x) { return Unary("Imag", v1::UNARY_OP_IMAG, x, RealPart(x.dtype())); }
 
 Tensor Add(const Operand& a, const Operand& b) { return Binary("Add", v1::BINARY_OP_ADD, a, b); }
 Tensor Subtract(const Operand& a, const Operand& b) { return Binary("Subtract", v1::BINARY_OP_SUBTRACT, a, b); }
@@ -131,8 +134,9 @@ Tensor Or(const Operand& a, const Operand& b) { return Binary("Or", v1::BINARY_O
 Tensor Xor(const Operand& a, const Operand& b) { return Binary("Xor", v1::BINARY_OP_XOR, a, b); }
 
 Tensor Complex(const Operand& real, const Operand& imaginary) {
+  const RecordedCall call("Complex", real.place());
   Matched matched = MatchAndBroadcast("Complex", {real, imaginary});
-  if (!matched.status.ok()) return Tensor::Failed(matched.status);
+  if (matched.failed.has_value()) return *matched.failed;
   const DType part = matched.operands[0].dtype();
   if (part != DType::kF32 && part != DType::kF64) {
     return Tensor::Failed(
@@ -155,18 +159,19 @@ Tensor GreaterEqual(const Operand& a, const Operand& b) {
   return CompareWith("GreaterEqual", v1::Compare::DIRECTION_GE, a, b);
 }
 
-Tensor Select(const Tensor& pred, const Operand& on_true, const Operand& on_false) {
+Tensor Select(const TensorArg& pred, const Operand& on_true, const Operand& on_false) {
+  const RecordedCall call("Select", pred.place());
   if (!pred.ok()) return pred;
   if (pred.dtype() != DType::kBool) {
     return Tensor::Failed(
         absl::InvalidArgumentError(absl::StrCat("Select: the predicate must be bool: ", DTypeName(pred.dtype()))));
   }
   Matched matched = Match("Select", {on_true, on_false});
-  if (!matched.status.ok()) return Tensor::Failed(matched.status);
+  if (matched.failed.has_value()) return *matched.failed;
   absl::StatusOr<Shape> shape = BroadcastShapes("Select", matched.shape, pred.shape());
   if (!shape.ok()) return Tensor::Failed(shape.status());
   const std::vector<Tensor> sources = {pred, matched.operands[0], matched.operands[1]};
-  const Tensor condition = pred.rank() == 0 ? pred : BroadcastLike(pred, *shape, sources);
+  const Tensor condition = pred.rank() == 0 ? Tensor(pred) : BroadcastLike(pred, *shape, sources);
   v1::Node op;
   op.mutable_select();
   const DType dtype = matched.operands[0].dtype();
@@ -176,9 +181,10 @@ Tensor Select(const Tensor& pred, const Operand& on_true, const Operand& on_fals
                         dtype, *shape);
 }
 
-Tensor Clamp(const Operand& min, const Tensor& x, const Operand& max) {
+Tensor Clamp(const Operand& min, const TensorArg& x, const Operand& max) {
+  const RecordedCall call("Clamp", min.place());
   Matched matched = Match("Clamp", {min, x, max});
-  if (!matched.status.ok()) return Tensor::Failed(matched.status);
+  if (matched.failed.has_value()) return *matched.failed;
   const std::vector<Tensor> sources = matched.operands;
   // Bounds of rank 0 need no broadcast.
   for (size_t i = 0; i < matched.operands.size(); ++i) {
@@ -190,7 +196,8 @@ Tensor Clamp(const Operand& min, const Tensor& x, const Operand& max) {
   return Tensor::FromOp(std::move(op), matched.operands, x.dtype(), std::move(matched.shape));
 }
 
-Tensor Convert(const Tensor& x, DType dtype) {
+Tensor Convert(const TensorArg& x, DType dtype) {
+  const RecordedCall call("Convert", x.place());
   if (x.ok() && x.dtype() == dtype) return x;
   v1::Node op;
   op.mutable_convert()->set_dtype(ToWire(dtype));

@@ -1,22 +1,39 @@
 #include "tensord/evaluation.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/recorded_call.h"
 
 namespace tensord::client {
 namespace {
 
+constexpr size_t kMaxFileBytes = 64;
+
+// "Solve_3@train.cc#L42": the call, the node's number, and the place of the call.
+std::string NameOf(const Expression& expression, int number) {
+  std::string file(FileOf(expression.place).substr(0, kMaxFileBytes));
+  for (char& c : file) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
+  }
+  return absl::StrCat(expression.call.empty() ? "Op" : expression.call, "_", number, "@", file, "#L",
+                      expression.place.line());
+}
+
 // Writes expressions into a graph, operands first, each once.
 class Tracer {
  public:
+  absl::Status AddParameter(const Tensor& parameter);
   // Returns the name under which the graph knows the expression's value.
   std::string Visit(const Expression& root);
   void AddOutput(const std::string& value);
-  TracedGraph Finish() { return std::move(traced_); }
+  // Fails if the graph uses a parameter that is none of its own.
+  absl::StatusOr<TracedGraph> Finish();
 
  private:
   struct Pending {
@@ -25,8 +42,10 @@ class Tracer {
   };
 
   void Add(const Expression& expression);
+  void AddInput(const Expression& expression, std::string name);
 
   TracedGraph traced_;
+  absl::Status status_;
   absl::flat_hash_map<const Expression*, std::string> names_;
 };
 
@@ -46,19 +65,61 @@ std::string Tracer::Visit(const Expression& root) {
   return names_.at(&root);
 }
 
+absl::Status Tracer::AddParameter(const Tensor& parameter) {
+  if (!parameter.ok()) return parameter.status();
+  const Expression& expression = *parameter.expression();
+  if (!expression.parameter.has_value()) {
+    return absl::InvalidArgumentError("Trace: a tensor among the parameters is none; make it by Tensor::Parameter");
+  }
+  for (const v1::GraphInput& input : traced_.graph.inputs()) {
+    if (input.name() != *expression.parameter) continue;
+    return absl::InvalidArgumentError(absl::StrCat("Trace: two parameters have one name: ", input.name()));
+  }
+  AddInput(expression, *expression.parameter);
+  return absl::OkStatus();
+}
+
+void Tracer::AddInput(const Expression& expression, std::string name) {
+  v1::GraphInput* input = traced_.graph.add_inputs();
+  input->mutable_type()->set_dtype(ToWire(expression.dtype));
+  for (int64_t dim : expression.shape) {
+    v1::DimExpr* size = input->mutable_type()->add_shape();
+    IsSymbol(dim) ? size->set_symbol(SymbolName(dim)) : size->set_size(dim);
+  }
+  names_.emplace(&expression, name);
+  input->set_name(std::move(name));
+}
+
 void Tracer::Add(const Expression& expression) {
+  if (expression.parameter.has_value()) {
+    if (status_.ok()) {
+      status_ = absl::InvalidArgumentError(absl::StrCat(
+          "a parameter has no value; compile its function, or name it among those of Trace: ", *expression.parameter));
+    }
+    names_.emplace(&expression, *expression.parameter);
+    return;
+  }
   if (expression.host.has_value()) {
-    v1::GraphInput* input = traced_.graph.add_inputs();
-    input->set_name(absl::StrCat("x", traced_.arguments.size()));
-    input->mutable_type()->set_dtype(ToWire(expression.dtype));
-    for (int64_t dim : expression.shape) input->mutable_type()->add_shape()->set_size(dim);
+    std::string name = absl::StrCat("x", traced_.arguments.size());
+    const auto is_taken = [&] {
+      return std::any_of(traced_.graph.inputs().begin(), traced_.graph.inputs().end(),
+                         [&](const v1::GraphInput& input) { return input.name() == name; });
+    };
+    // Values have names of their own; those of parameters stand first, and are the user's.
+    if (traced_.graph.inputs_size() > static_cast<int>(traced_.arguments.size())) {
+      while (is_taken()) name += "_";
+    }
     traced_.arguments.push_back(*expression.host);
-    names_.emplace(&expression, input->name());
+    AddInput(expression, std::move(name));
+    return;
+  }
+  if (expression.result != 0) {
+    names_.emplace(&expression, absl::StrCat(names_.at(expression.operands[0].get()), ":", expression.result));
     return;
   }
   v1::Node* node = traced_.graph.add_nodes();
   *node = expression.op;
-  node->set_name(absl::StrCat("n", traced_.graph.nodes_size() - 1));
+  node->set_name(NameOf(expression, traced_.graph.nodes_size() - 1));
   for (const auto& operand : expression.operands) node->add_inputs(names_.at(operand.get()));
   names_.emplace(&expression, node->name());
 }
@@ -69,10 +130,19 @@ void Tracer::AddOutput(const std::string& value) {
   output->set_value(value);
 }
 
+absl::StatusOr<TracedGraph> Tracer::Finish() {
+  if (!status_.ok()) return status_;
+  return std::move(traced_);
+}
+
 }  // namespace
 
-absl::StatusOr<TracedGraph> Trace(absl::Span<const Tensor> outputs) {
+absl::StatusOr<TracedGraph> Trace(absl::Span<const Tensor> outputs, absl::Span<const Tensor> parameters) {
   Tracer tracer;
+  for (const Tensor& parameter : parameters) {
+    const absl::Status added = tracer.AddParameter(parameter);
+    if (!added.ok()) return added;
+  }
   for (const Tensor& output : outputs) {
     if (!output.ok()) return output.status();
     tracer.AddOutput(tracer.Visit(*output.expression()));

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "clients/cpp/lazy/recorded_call.h"
 
 namespace tensord::client {
 namespace {
@@ -57,7 +58,7 @@ absl::Status CheckBatching(const IndexAttributes& attributes, const Tensor& x, c
   for (int i = 0; i < attributes.batching.size(); ++i) {
     const int64_t size = x.shape()[static_cast<size_t>(attributes.batching[i])];
     const int64_t other = indices.shape()[static_cast<size_t>(attributes.indices_batching[i])];
-    if (size != other && size != kRunTimeSize && other != kRunTimeSize) {
+    if (size != other && !IsRunTimeSize(size) && !IsRunTimeSize(other)) {
       return Invalid(absl::StrCat("paired batching dims differ in size: ", ShapeToString(x.shape()), " and ",
                                   ShapeToString(indices.shape())));
     }
@@ -70,7 +71,6 @@ absl::Status CheckBatching(const IndexAttributes& attributes, const Tensor& x, c
 
 // Returns the sizes of the indices' axes but that of the index vectors.
 absl::StatusOr<Shape> BatchSizes(const IndexAttributes& attributes, const Tensor& x, const Tensor& indices) {
-  if (!indices.ok()) return indices.status();
   if (!IsInteger(indices.dtype())) {
     return Invalid(absl::StrCat("indices must be i32 or i64: ", DTypeName(indices.dtype())));
   }
@@ -113,7 +113,7 @@ absl::StatusOr<Shape> GatherShape(const Tensor& x, const Tensor& indices, const 
   Shape window;
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     const int64_t size = slice_sizes[static_cast<size_t>(axis)];
-    if ((size < 0 && size != kRunTimeSize) || !MayFit(size, x.shape()[static_cast<size_t>(axis)])) {
+    if ((size < 0 && !IsRunTimeSize(size)) || !MayFit(size, x.shape()[static_cast<size_t>(axis)])) {
       return Invalid(
           absl::StrCat("a slice does not fit: size ", size, ", axis ", axis, " of ", ShapeToString(x.shape())));
     }
@@ -167,7 +167,7 @@ absl::Status CheckScatter(const Tensor& x, const Tensor& indices, const Tensor& 
     const bool is_window = Contains(attributes.update_window_dims(), axis);
     (is_window ? window : update_batch).push_back(updates.shape()[static_cast<size_t>(axis)]);
   }
-  const auto may_equal = [](int64_t a, int64_t b) { return a == b || a == kRunTimeSize || b == kRunTimeSize; };
+  const auto may_equal = [](int64_t a, int64_t b) { return a == b || IsRunTimeSize(a) || IsRunTimeSize(b); };
   if (!std::equal(window.begin(), window.end(), extents.begin(), extents.end(), MayFit) ||
       !std::equal(update_batch.begin(), update_batch.end(), batch->begin(), batch->end(), may_equal)) {
     return Invalid(absl::StrCat("the updates fit neither windows nor indices: updates ", ShapeToString(updates.shape()),
@@ -194,7 +194,7 @@ absl::StatusOr<int64_t> Evaluate(const v1::DimExpr& size, const std::vector<Tens
   absl::StatusOr<int64_t> lhs = Evaluate(binary.lhs(), operands);
   absl::StatusOr<int64_t> rhs = lhs.ok() ? Evaluate(binary.rhs(), operands) : lhs;
   if (!rhs.ok()) return rhs;
-  if (*lhs == kRunTimeSize || *rhs == kRunTimeSize) return kRunTimeSize;
+  if (IsRunTimeSize(*lhs) || IsRunTimeSize(*rhs)) return kRunTimeSize;
   int64_t result = 0;
   bool overflows = false;
   switch (binary.kind()) {
@@ -232,7 +232,8 @@ Tensor Failed(absl::string_view op, const absl::Status& status) {
 
 }  // namespace
 
-Tensor Gather(const Tensor& x, const Tensor& start_indices, const v1::Gather& attributes) {
+Tensor Gather(const TensorArg& x, const TensorArg& start_indices, const v1::Gather& attributes) {
+  const RecordedCall call("Gather", x.place());
   if (!x.ok()) return x;
   if (!start_indices.ok()) return start_indices;
   const Shape sizes(attributes.slice_sizes().begin(), attributes.slice_sizes().end());
@@ -243,8 +244,9 @@ Tensor Gather(const Tensor& x, const Tensor& start_indices, const v1::Gather& at
   return Tensor::FromOp(std::move(op), {x, start_indices}, x.dtype(), *std::move(shape));
 }
 
-Tensor GatherDynamicSliceSizes(const Tensor& x, const Tensor& start_indices, const v1::Gather& attributes,
+Tensor GatherDynamicSliceSizes(const TensorArg& x, const TensorArg& start_indices, const v1::Gather& attributes,
                                const std::vector<v1::DimExpr>& slice_sizes, const std::vector<Tensor>& sources) {
+  const RecordedCall call("GatherDynamicSliceSizes", x.place());
   constexpr char kName[] = "GatherDynamicSliceSizes";
   std::vector<Tensor> operands = {x, start_indices};
   operands.insert(operands.end(), sources.begin(), sources.end());
@@ -266,7 +268,9 @@ Tensor GatherDynamicSliceSizes(const Tensor& x, const Tensor& start_indices, con
   return Tensor::FromOp(std::move(op), operands, x.dtype(), *std::move(shape));
 }
 
-Tensor Scatter(const Tensor& x, const Tensor& scatter_indices, const Tensor& updates, const v1::Scatter& attributes) {
+Tensor Scatter(const TensorArg& x, const TensorArg& scatter_indices, const TensorArg& updates,
+               const v1::Scatter& attributes) {
+  const RecordedCall call("Scatter", x.place());
   if (!x.ok()) return x;
   if (!scatter_indices.ok()) return scatter_indices;
   if (!updates.ok()) return updates;

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
 #include "tensord/gather_scatter.h"
 
@@ -12,7 +13,6 @@ namespace tensord::client {
 namespace {
 
 absl::Status CheckIndices(absl::string_view op, const Tensor& indices) {
-  if (!indices.ok()) return indices.status();
   if (IsInteger(indices.dtype())) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(op, ": indices must be i32 or i64: ", DTypeName(indices.dtype())));
 }
@@ -27,8 +27,10 @@ absl::Status CheckStart(absl::string_view op, const Tensor& x, const Tensor& sta
 
 }  // namespace
 
-Tensor Take(const Tensor& x, const Tensor& indices, int64_t axis) {
+Tensor Take(const TensorArg& x, const TensorArg& indices, int64_t axis) {
+  const RecordedCall call("Take", x.place());
   if (!x.ok()) return x;
+  if (!indices.ok()) return indices;
   const absl::Status status = CheckIndices("Take", indices);
   if (!status.ok()) return Tensor::Failed(status);
   absl::StatusOr<int64_t> dimension = NormalizeAxis("Take", axis, x.rank());
@@ -41,7 +43,7 @@ Tensor Take(const Tensor& x, const Tensor& indices, int64_t axis) {
   for (int64_t i = 0; i < x.rank(); ++i) {
     const int64_t size = i == *dimension ? 1 : x.shape()[static_cast<size_t>(i)];
     v1::DimExpr& slice = sizes[static_cast<size_t>(i)];
-    size == kRunTimeSize ? slice.mutable_operand()->set_axis(i) : slice.set_size(size);
+    IsRunTimeSize(size) ? slice.mutable_operand()->set_axis(i) : slice.set_size(size);
     if (i != *dimension) gather.add_offset_dims(i < *dimension ? i : i + indices.rank() - 1);
   }
   const bool is_static =
@@ -51,8 +53,10 @@ Tensor Take(const Tensor& x, const Tensor& indices, int64_t axis) {
   return Gather(x, indices, gather);
 }
 
-Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, int64_t axis) {
+Tensor TakeAlongAxis(const TensorArg& x, const TensorArg& indices, int64_t axis) {
+  const RecordedCall call("TakeAlongAxis", x.place());
   if (!x.ok()) return x;
+  if (!indices.ok()) return indices;
   const absl::Status status = CheckIndices("TakeAlongAxis", indices);
   if (!status.ok()) return Tensor::Failed(status);
   absl::StatusOr<int64_t> dimension = NormalizeAxis("TakeAlongAxis", axis, x.rank());
@@ -74,9 +78,11 @@ Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, int64_t axis) {
   return Gather(x, indices, gather);
 }
 
-Tensor Put(const Tensor& x, const Tensor& indices, const Tensor& updates, v1::Scatter::Combiner combiner,
+Tensor Put(const TensorArg& x, const TensorArg& indices, const TensorArg& updates, v1::Scatter::Combiner combiner,
            int64_t axis) {
+  const RecordedCall call("Put", x.place());
   if (!x.ok()) return x;
+  if (!indices.ok()) return indices;
   const absl::Status status = CheckIndices("Put", indices);
   if (!status.ok()) return Tensor::Failed(status);
   absl::StatusOr<int64_t> dimension = NormalizeAxis("Put", axis, x.rank());
@@ -92,8 +98,10 @@ Tensor Put(const Tensor& x, const Tensor& indices, const Tensor& updates, v1::Sc
   return Scatter(x, indices, updates, scatter);
 }
 
-Tensor DynamicSlice(const Tensor& x, const Tensor& start, const std::vector<int64_t>& sizes) {
+Tensor DynamicSlice(const TensorArg& x, const TensorArg& start, const std::vector<int64_t>& sizes) {
+  const RecordedCall call("DynamicSlice", x.place());
   if (!x.ok()) return x;
+  if (!start.ok()) return start;
   const absl::Status status = CheckStart("DynamicSlice", x, start);
   if (!status.ok()) return Tensor::Failed(status);
   const bool fits = std::equal(sizes.begin(), sizes.end(), x.shape().begin(), x.shape().end(),
@@ -107,9 +115,11 @@ Tensor DynamicSlice(const Tensor& x, const Tensor& start, const std::vector<int6
   return Tensor::FromOp(std::move(op), {x, start}, x.dtype(), sizes);
 }
 
-Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const Tensor& start) {
+Tensor DynamicUpdateSlice(const TensorArg& x, const TensorArg& update, const TensorArg& start) {
+  const RecordedCall call("DynamicUpdateSlice", x.place());
   if (!x.ok()) return x;
   if (!update.ok()) return update;
+  if (!start.ok()) return start;
   const absl::Status status = CheckStart("DynamicUpdateSlice", x, start);
   if (!status.ok()) return Tensor::Failed(status);
   const bool fits =

@@ -5,10 +5,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
 
 namespace tensord::client {
-Tensor ShapeOf(const Tensor& x, int64_t axis) {
+Tensor ShapeOf(const TensorArg& x, int64_t axis) {
+  const RecordedCall call("ShapeOf", x.place());
   if (!x.ok()) return x;
   absl::StatusOr<int64_t> dimension = NormalizeAxis("ShapeOf", axis, x.rank());
   if (!dimension.ok()) return Tensor::Failed(dimension.status());
@@ -17,7 +19,8 @@ Tensor ShapeOf(const Tensor& x, int64_t axis) {
   return Tensor::FromOp(std::move(op), {x}, DType::kI64, {});
 }
 
-Tensor DynamicTruncate(const Tensor& x, const Tensor& size, int64_t axis) {
+Tensor DynamicTruncate(const TensorArg& x, const TensorArg& size, int64_t axis) {
+  const RecordedCall call("DynamicTruncate", x.place());
   if (!x.ok()) return x;
   if (!size.ok()) return size;
   absl::StatusOr<int64_t> dimension = NormalizeAxis("DynamicTruncate", axis, x.rank());
@@ -33,7 +36,8 @@ Tensor DynamicTruncate(const Tensor& x, const Tensor& size, int64_t axis) {
   return Tensor::FromOp(std::move(op), {x, size}, x.dtype(), std::move(shape));
 }
 
-Tensor PadToMatch(const Tensor& x, const Tensor& reference, int64_t axis) {
+Tensor PadToMatch(const TensorArg& x, const TensorArg& reference, int64_t axis) {
+  const RecordedCall call("PadToMatch", x.place());
   if (!x.ok()) return x;
   if (!reference.ok()) return reference;
   absl::StatusOr<int64_t> dimension = NormalizeAxis("PadToMatch", axis, x.rank());
@@ -47,7 +51,8 @@ Tensor PadToMatch(const Tensor& x, const Tensor& reference, int64_t axis) {
   Shape shape = x.shape();
   int64_t& padded = shape[static_cast<size_t>(*dimension)];
   const int64_t wanted = reference.shape()[static_cast<size_t>(*dimension)];
-  padded = padded == kRunTimeSize || wanted == kRunTimeSize ? kRunTimeSize : std::max(padded, wanted);
+  const bool is_static = !IsRunTimeSize(padded) && !IsRunTimeSize(wanted);
+  if (padded != wanted) padded = is_static ? std::max(padded, wanted) : kRunTimeSize;
   return Tensor::FromOp(std::move(op), {x, reference}, x.dtype(), std::move(shape));
 }
 

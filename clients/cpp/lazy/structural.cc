@@ -6,23 +6,39 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
 
 namespace tensord::client {
 namespace {
 
-void SetShape(const Shape& shape, google::protobuf::RepeatedPtrField<v1::DimExpr>* target) {
-  for (int64_t dim : shape) target->Add()->set_size(dim);
+// Writes a size, a symbol by its name.
+void SetSize(int64_t dim, v1::DimExpr* target) {
+  IsSymbol(dim) ? target->set_symbol(SymbolName(dim)) : target->set_size(dim);
 }
 
-// Run-time sizes are those of x, in their order.
+void SetShape(const Shape& shape, google::protobuf::RepeatedPtrField<v1::DimExpr>* target) {
+  for (int64_t dim : shape) SetSize(dim, target->Add());
+}
+
+// Checks sizes that an operation is given: no kRunTimeSize, nothing negative, and no overflow of those that are
+// numbers.
+absl::Status CheckShape(const Shape& shape) {
+  Shape numbers;
+  for (int64_t dim : shape) {
+    if (!IsSymbol(dim)) numbers.push_back(dim);
+  }
+  return ElementCount(numbers).status();
+}
+
+// Sizes that are kRunTimeSize are those of x, in their order.
 Tensor ReshapeTo(const Tensor& x, Shape shape, MemoryOrder order) {
   v1::Node op;
   int64_t axis = 0;
   for (int64_t dim : shape) {
     v1::DimExpr* size = op.mutable_reshape()->add_shape();
     if (dim != kRunTimeSize) {
-      size->set_size(dim);
+      SetSize(dim, size);
       continue;
     }
     while (x.shape()[static_cast<size_t>(axis)] != kRunTimeSize) ++axis;
@@ -32,10 +48,98 @@ Tensor ReshapeTo(const Tensor& x, Shape shape, MemoryOrder order) {
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(shape));
 }
 
+v1::DimExpr Combined(v1::BinaryDimExpr::Kind kind, v1::DimExpr lhs, v1::DimExpr rhs) {
+  v1::DimExpr result;
+  result.mutable_binary()->set_kind(kind);
+  *result.mutable_binary()->mutable_lhs() = std::move(lhs);
+  *result.mutable_binary()->mutable_rhs() = std::move(rhs);
+  return result;
+}
+
+// Returns the number of x's elements over the product of `divisors`, as a size of x's node.
+v1::DimExpr Quotient(const Tensor& x, const Shape& divisors) {
+  v1::DimExpr count, divisor;
+  count.set_size(1);
+  divisor.set_size(1);
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    v1::DimExpr size;
+    size.mutable_operand()->set_axis(axis);
+    count = axis == 0 ? size : Combined(v1::BinaryDimExpr::KIND_MULTIPLY, std::move(count), std::move(size));
+  }
+  for (int64_t dim : divisors) {
+    v1::DimExpr size;
+    SetSize(dim, &size);
+    divisor = Combined(v1::BinaryDimExpr::KIND_MULTIPLY, std::move(divisor), std::move(size));
+  }
+  return divisors.empty() ? count
+                          : Combined(v1::BinaryDimExpr::KIND_FLOOR_DIVIDE, std::move(count), std::move(divisor));
+}
+
+// Returns the size that x's sizes leave over beside the known ones: a number or a symbol, or kRunTimeSize for another
+// expression. INVALID_ARGUMENT if no number fits.
+absl::StatusOr<int64_t> LeftOver(const Tensor& x, const Shape& known) {
+  Shape open, divisors;
+  int64_t from = 1, to = 1;
+  for (int64_t dim : known) {
+    if (IsRunTimeSize(dim)) {
+      divisors.push_back(dim);
+    } else if (__builtin_mul_overflow(to, dim, &to)) {
+      return absl::InvalidArgumentError(absl::StrCat("too many elements: shape ", ShapeToString(known)));
+    }
+  }
+  for (int64_t dim : x.shape()) {
+    const auto same = IsSymbol(dim) ? std::find(divisors.begin(), divisors.end(), dim) : divisors.end();
+    if (same != divisors.end()) {
+      divisors.erase(same);
+    } else if (IsRunTimeSize(dim)) {
+      open.push_back(dim);
+    } else if (__builtin_mul_overflow(from, dim, &from)) {
+      return kRunTimeSize;
+    }
+  }
+  if (!divisors.empty() || open.size() > 1) return kRunTimeSize;
+  if (open.size() == 1) return from == to && from > 0 ? open.front() : kRunTimeSize;
+  if (to > 0 && from % to == 0) return from / to;
+  return absl::InvalidArgumentError(
+      absl::StrCat("no size fits -1: ", ShapeToString(x.shape()), " beside ", ShapeToString(known)));
+}
+
+// Reshapes to numbers, symbols and at most one -1, which is what the sizes of x leave over. The server checks the count
+// of elements.
+Tensor ReshapeAtRunTime(const Tensor& x, const Shape& shape, MemoryOrder order) {
+  Shape known;
+  for (int64_t dim : shape) {
+    if (dim != -1) known.push_back(dim);
+  }
+  const absl::Status checked = CheckShape(known);
+  if (!checked.ok()) return RefusedOperation("Reshape", checked.message());
+  if (known.size() + 1 < shape.size()) {
+    return RefusedOperation("Reshape", absl::StrCat("two sizes are -1: ", ShapeToString(shape)));
+  }
+  Shape result = shape;
+  const auto open = std::find(result.begin(), result.end(), -1);
+  if (open == result.end()) return ReshapeTo(x, std::move(result), order);
+  const absl::StatusOr<int64_t> left_over = LeftOver(x, known);
+  if (!left_over.ok()) return RefusedOperation("Reshape", left_over.status().message());
+  *open = *left_over;
+  if (*left_over != kRunTimeSize) return ReshapeTo(x, std::move(result), order);
+  v1::Node op;
+  for (int64_t dim : result) {
+    v1::DimExpr* size = op.mutable_reshape()->add_shape();
+    if (dim == kRunTimeSize) {
+      *size = Quotient(x, known);
+    } else {
+      SetSize(dim, size);
+    }
+  }
+  op.mutable_reshape()->set_order(ToWire(order));
+  return Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(result));
+}
+
 // Computes low + high + size + (size - 1) * interior; false if that overflows.
 bool PaddedSize(int64_t size, int64_t low, int64_t high, int64_t interior, int64_t* result) {
-  if (size == kRunTimeSize) {
-    *result = kRunTimeSize;
+  if (IsRunTimeSize(size)) {
+    *result = low == 0 && high == 0 && interior == 0 ? size : kRunTimeSize;
     return true;
   }
   int64_t holes;
@@ -44,7 +148,8 @@ bool PaddedSize(int64_t size, int64_t low, int64_t high, int64_t interior, int64
          !__builtin_add_overflow(*result, high, result);
 }
 
-Tensor Triangle(const Tensor& x, int64_t diagonal, bool is_lower) {
+Tensor Triangle(const TensorArg& x, int64_t diagonal, bool is_lower) {
+  const RecordedCall call(is_lower ? "Tril" : "Triu", x.place());
   if (!x.ok()) return x;
   if (x.rank() < 2)
     return RefusedOperation(is_lower ? "Tril" : "Triu", absl::StrCat("needs a matrix: rank ", x.rank()));
@@ -55,9 +160,10 @@ Tensor Triangle(const Tensor& x, int64_t diagonal, bool is_lower) {
 
 }  // namespace
 
-Tensor Iota(DType dtype, Shape shape, int64_t axis) {
-  absl::StatusOr<int64_t> count = ElementCount(shape);
-  if (!count.ok()) return RefusedOperation("Iota", count.status().message());
+Tensor Iota(DType dtype, Shape shape, int64_t axis, const std::source_location& place) {
+  const RecordedCall call("Iota", place);
+  const absl::Status checked = CheckShape(shape);
+  if (!checked.ok()) return RefusedOperation("Iota", checked.message());
   absl::StatusOr<int64_t> dimension = NormalizeAxis("Iota", axis, static_cast<int64_t>(shape.size()));
   if (!dimension.ok()) return Tensor::Failed(dimension.status());
   v1::Node op;
@@ -68,7 +174,8 @@ Tensor Iota(DType dtype, Shape shape, int64_t axis) {
 }
 
 Tensor Full(Shape shape, const Operand& value, DType dtype) {
-  const Tensor scalar = value.AsTensor(dtype);
+  const RecordedCall call("Full", value.place());
+  const Tensor scalar = value.AsTensor("Full", dtype);
   if (!scalar.ok()) return scalar;
   if (scalar.dtype() != dtype) {
     return RefusedOperation("Full", absl::StrCat("the value has another dtype: ", DTypeName(scalar.dtype()),
@@ -77,13 +184,15 @@ Tensor Full(Shape shape, const Operand& value, DType dtype) {
   return BroadcastTo(scalar, shape);
 }
 
-Tensor Transpose(const Tensor& x) {
+Tensor Transpose(const TensorArg& x) {
+  const RecordedCall call("Transpose", x.place());
   std::vector<int64_t> permutation(static_cast<size_t>(x.rank()));
   std::iota(permutation.rbegin(), permutation.rend(), 0);
   return Transpose(x, permutation);
 }
 
-Tensor Transpose(const Tensor& x, const std::vector<int64_t>& permutation) {
+Tensor Transpose(const TensorArg& x, const std::vector<int64_t>& permutation) {
+  const RecordedCall call("Transpose", x.place());
   if (!x.ok()) return x;
   absl::StatusOr<std::vector<int64_t>> axes = NormalizeAxes("Transpose", permutation, x.rank());
   if (!axes.ok()) return Tensor::Failed(axes.status());
@@ -101,8 +210,10 @@ Tensor Transpose(const Tensor& x, const std::vector<int64_t>& permutation) {
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(shape));
 }
 
-Tensor Reshape(const Tensor& x, const Shape& shape, MemoryOrder order) {
+Tensor Reshape(const TensorArg& x, const Shape& shape, MemoryOrder order) {
+  const RecordedCall call("Reshape", x.place());
   if (!x.ok()) return x;
+  if (HasRunTimeSize(x.shape()) || HasRunTimeSize(shape)) return ReshapeAtRunTime(x, shape, order);
   Shape known = shape;
   const auto open = std::find(known.begin(), known.end(), -1);
   if (open != known.end()) *open = 1;
@@ -124,10 +235,11 @@ Tensor Reshape(const Tensor& x, const Shape& shape, MemoryOrder order) {
   return ReshapeTo(x, std::move(known), order);
 }
 
-Tensor ExpandDims(const Tensor& x, const std::vector<int64_t>& axes) {
+Tensor ExpandDims(const TensorArg& x, const Axes& axes) {
+  const RecordedCall call("ExpandDims", x.place());
   if (!x.ok()) return x;
-  const int64_t rank = x.rank() + static_cast<int64_t>(axes.size());
-  absl::StatusOr<std::vector<int64_t>> positions = NormalizeAxes("ExpandDims", axes, rank);
+  const int64_t rank = x.rank() + static_cast<int64_t>(axes.values().size());
+  absl::StatusOr<std::vector<int64_t>> positions = NormalizeAxes("ExpandDims", axes.values(), rank);
   if (!positions.ok()) return Tensor::Failed(positions.status());
   Shape shape(static_cast<size_t>(rank), 0);
   for (int64_t position : *positions) shape[static_cast<size_t>(position)] = -1;
@@ -136,9 +248,10 @@ Tensor ExpandDims(const Tensor& x, const std::vector<int64_t>& axes) {
   return ReshapeTo(x, std::move(shape), MemoryOrder::kRowMajor);
 }
 
-Tensor Squeeze(const Tensor& x, const std::vector<int64_t>& axes) {
+Tensor Squeeze(const TensorArg& x, const Axes& axes) {
+  const RecordedCall call("Squeeze", x.place());
   if (!x.ok()) return x;
-  absl::StatusOr<std::vector<int64_t>> removed = NormalizeAxes("Squeeze", axes, x.rank());
+  absl::StatusOr<std::vector<int64_t>> removed = NormalizeAxes("Squeeze", axes.values(), x.rank());
   if (!removed.ok()) return Tensor::Failed(removed.status());
   Shape shape;
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
@@ -153,7 +266,8 @@ Tensor Squeeze(const Tensor& x, const std::vector<int64_t>& axes) {
   return ReshapeTo(x, std::move(shape), MemoryOrder::kRowMajor);
 }
 
-Tensor BroadcastTo(const Tensor& x, const Shape& shape) {
+Tensor BroadcastTo(const TensorArg& x, const Shape& shape) {
+  const RecordedCall call("BroadcastTo", x.place());
   if (!x.ok()) return x;
   if (x.shape() == shape) return x;
   const int64_t added = static_cast<int64_t>(shape.size()) - x.rank();
@@ -166,9 +280,11 @@ Tensor BroadcastTo(const Tensor& x, const Shape& shape) {
   return BroadcastInDim(x, shape, dimensions);
 }
 
-Tensor BroadcastLike(const Tensor& x, const Shape& shape, const std::vector<Tensor>& sources) {
+Tensor BroadcastLike(const TensorArg& x, const Shape& shape, const std::vector<Tensor>& sources) {
+  const RecordedCall call("BroadcastLike", x.place());
   if (!x.ok()) return x;
-  if (x.shape() == shape || !HasRunTimeSize(shape)) return BroadcastTo(x, shape);
+  if (std::equal(x.shape().begin(), x.shape().end(), shape.begin(), shape.end(), MayBeEqual)) return x;
+  if (std::find(shape.begin(), shape.end(), kRunTimeSize) == shape.end()) return BroadcastTo(x, shape);
   std::vector<Tensor> operands = {x};
   v1::Node op;
   const int64_t rank = static_cast<int64_t>(shape.size());
@@ -176,7 +292,7 @@ Tensor BroadcastLike(const Tensor& x, const Shape& shape, const std::vector<Tens
     v1::DimExpr* size = op.mutable_broadcast_in_dim()->add_shape();
     const int64_t dim = shape[static_cast<size_t>(rank - from_last)];
     if (dim != kRunTimeSize) {
-      size->set_size(dim);
+      SetSize(dim, size);
       continue;
     }
     const auto has_size = [from_last](const Tensor& tensor) {
@@ -198,10 +314,11 @@ Tensor BroadcastLike(const Tensor& x, const Shape& shape, const std::vector<Tens
   return Tensor::FromOp(std::move(op), operands, x.dtype(), shape);
 }
 
-Tensor BroadcastInDim(const Tensor& x, const Shape& shape, const std::vector<int64_t>& dimensions) {
+Tensor BroadcastInDim(const TensorArg& x, const Shape& shape, const std::vector<int64_t>& dimensions) {
+  const RecordedCall call("BroadcastInDim", x.place());
   if (!x.ok()) return x;
-  absl::StatusOr<int64_t> count = ElementCount(shape);
-  if (!count.ok()) return RefusedOperation("BroadcastInDim", count.status().message());
+  const absl::Status checked = CheckShape(shape);
+  if (!checked.ok()) return RefusedOperation("BroadcastInDim", checked.message());
   absl::StatusOr<std::vector<int64_t>> axes =
       NormalizeAxes("BroadcastInDim", dimensions, static_cast<int64_t>(shape.size()));
   if (!axes.ok()) return Tensor::Failed(axes.status());
@@ -214,7 +331,7 @@ Tensor BroadcastInDim(const Tensor& x, const Shape& shape, const std::vector<int
   SetShape(shape, op.mutable_broadcast_in_dim()->mutable_shape());
   for (size_t i = 0; i < axes->size(); ++i) {
     const int64_t dim = x.shape()[i];
-    if (dim != 1 && dim != shape[static_cast<size_t>((*axes)[i])]) {
+    if (dim != 1 && !MayBeEqual(dim, shape[static_cast<size_t>((*axes)[i])])) {
       return RefusedOperation("BroadcastInDim", absl::StrCat("sizes differ and the operand's is not 1: ",
                                                              ShapeToString(x.shape()), " to ", ShapeToString(shape)));
     }
@@ -223,7 +340,8 @@ Tensor BroadcastInDim(const Tensor& x, const Shape& shape, const std::vector<int
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), shape);
 }
 
-Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis) {
+Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis, const std::source_location& place) {
+  const RecordedCall call("Concatenate", place);
   if (tensors.empty()) return RefusedOperation("Concatenate", "needs at least one tensor");
   const Tensor& first = tensors.front();
   if (!first.ok()) return first;
@@ -236,12 +354,14 @@ Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis) {
     if (!tensor.ok()) return tensor;
     Shape expected = tensor.shape();
     if (tensor.rank() == first.rank()) expected[along] = first.shape()[along];
-    if (expected != first.shape() || tensor.dtype() != first.dtype()) {
+    const bool fits =
+        std::equal(expected.begin(), expected.end(), first.shape().begin(), first.shape().end(), MayBeEqual);
+    if (!fits || tensor.dtype() != first.dtype()) {
       return RefusedOperation("Concatenate", absl::StrCat("tensors differ beyond the axis: ", DTypeName(first.dtype()),
                                                           ShapeToString(first.shape()), " and ",
                                                           DTypeName(tensor.dtype()), ShapeToString(tensor.shape())));
     }
-    if (shape[along] == kRunTimeSize || tensor.shape()[along] == kRunTimeSize) {
+    if (IsRunTimeSize(shape[along]) || IsRunTimeSize(tensor.shape()[along])) {
       shape[along] = kRunTimeSize;
     } else if (__builtin_add_overflow(shape[along], tensor.shape()[along], &shape[along])) {
       return RefusedOperation("Concatenate", "the result is too large");
@@ -252,9 +372,10 @@ Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis) {
   return Tensor::FromOp(std::move(op), tensors, first.dtype(), std::move(shape));
 }
 
-Tensor Reverse(const Tensor& x, const std::vector<int64_t>& axes) {
+Tensor Reverse(const TensorArg& x, const Axes& axes) {
+  const RecordedCall call("Reverse", x.place());
   if (!x.ok()) return x;
-  absl::StatusOr<std::vector<int64_t>> dimensions = NormalizeAxes("Reverse", axes, x.rank());
+  absl::StatusOr<std::vector<int64_t>> dimensions = NormalizeAxes("Reverse", axes.values(), x.rank());
   if (!dimensions.ok()) return Tensor::Failed(dimensions.status());
   v1::Node op;
   op.mutable_reverse();
@@ -262,8 +383,9 @@ Tensor Reverse(const Tensor& x, const std::vector<int64_t>& axes) {
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), x.shape());
 }
 
-Tensor Slice(const Tensor& x, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
+Tensor Slice(const TensorArg& x, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
              const std::vector<int64_t>& strides) {
+  const RecordedCall call("Slice", x.place());
   if (!x.ok()) return x;
   const size_t rank = x.shape().size();
   if (start.size() != rank || limit.size() != rank || (!strides.empty() && strides.size() != rank)) {
@@ -274,7 +396,7 @@ Tensor Slice(const Tensor& x, const std::vector<int64_t>& start, const std::vect
   Shape shape(rank);
   for (size_t axis = 0; axis < rank; ++axis) {
     const int64_t stride = strides.empty() ? 1 : strides[axis];
-    if (x.shape()[axis] == kRunTimeSize) {
+    if (IsRunTimeSize(x.shape()[axis])) {
       return RefusedOperation(
           "Slice", absl::StrCat("an axis has a size known only when the graph runs, use DynamicSlice: axis ", axis,
                                 " of ", ShapeToString(x.shape())));
@@ -292,10 +414,11 @@ Tensor Slice(const Tensor& x, const std::vector<int64_t>& start, const std::vect
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(shape));
 }
 
-Tensor Pad(const Tensor& x, const Operand& value, const std::vector<int64_t>& low, const std::vector<int64_t>& high,
+Tensor Pad(const TensorArg& x, const Operand& value, const std::vector<int64_t>& low, const std::vector<int64_t>& high,
            const std::vector<int64_t>& interior) {
+  const RecordedCall call("Pad", x.place());
   if (!x.ok()) return x;
-  const Tensor padding = value.AsTensor(x.dtype());
+  const Tensor padding = value.AsTensor("Pad", x.dtype());
   if (!padding.ok()) return padding;
   if (padding.rank() != 0 || padding.dtype() != x.dtype()) {
     return RefusedOperation("Pad", absl::StrCat("the padding value must be a scalar of the operand's dtype: ",
@@ -322,13 +445,14 @@ Tensor Pad(const Tensor& x, const Operand& value, const std::vector<int64_t>& lo
   return Tensor::FromOp(std::move(op), {x, padding}, x.dtype(), std::move(shape));
 }
 
-Tensor ExtractDiag(const Tensor& x, int64_t axis_a, int64_t axis_b) {
+Tensor ExtractDiag(const TensorArg& x, int64_t axis_a, int64_t axis_b) {
+  const RecordedCall call("ExtractDiag", x.place());
   if (!x.ok()) return x;
   absl::StatusOr<std::vector<int64_t>> axes = NormalizeAxes("ExtractDiag", {axis_a, axis_b}, x.rank());
   if (!axes.ok()) return Tensor::Failed(axes.status());
   const size_t a = static_cast<size_t>((*axes)[0]);
   const size_t b = static_cast<size_t>((*axes)[1]);
-  if (x.shape()[a] != x.shape()[b]) {
+  if (!MayBeEqual(x.shape()[a], x.shape()[b])) {
     return RefusedOperation(
         "ExtractDiag", absl::StrCat("the axes differ in size: ", ShapeToString(x.shape()), ", axes ", a, " and ", b));
   }
@@ -340,7 +464,8 @@ Tensor ExtractDiag(const Tensor& x, int64_t axis_a, int64_t axis_b) {
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(shape));
 }
 
-Tensor EmbedDiag(const Tensor& x, int64_t axis_a, int64_t axis_b) {
+Tensor EmbedDiag(const TensorArg& x, int64_t axis_a, int64_t axis_b) {
+  const RecordedCall call("EmbedDiag", x.place());
   if (!x.ok()) return x;
   absl::StatusOr<int64_t> a = NormalizeAxis("EmbedDiag", axis_a, x.rank());
   if (!a.ok()) return Tensor::Failed(a.status());
@@ -354,8 +479,8 @@ Tensor EmbedDiag(const Tensor& x, int64_t axis_a, int64_t axis_b) {
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(shape));
 }
 
-Tensor Tril(const Tensor& x, int64_t diagonal) { return Triangle(x, diagonal, /*is_lower=*/true); }
+Tensor Tril(const TensorArg& x, int64_t diagonal) { return Triangle(x, diagonal, /*is_lower=*/true); }
 
-Tensor Triu(const Tensor& x, int64_t diagonal) { return Triangle(x, diagonal, /*is_lower=*/false); }
+Tensor Triu(const TensorArg& x, int64_t diagonal) { return Triangle(x, diagonal, /*is_lower=*/false); }
 
 }  // namespace tensord::client

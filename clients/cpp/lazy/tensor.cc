@@ -1,12 +1,16 @@
 #include "tensord/tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/recorded_call.h"
+#include "clients/cpp/lazy/refused_operation.h"
 #include "tensord/half_types.h"
 
 namespace tensord::client {
@@ -102,6 +106,21 @@ absl::StatusOr<HostTensor> LiteralOf(int64_t value, DType dtype) {
   return LiteralOf(static_cast<double>(value), dtype);
 }
 
+// Adds the place of the user's call, if one is under way.
+absl::Status WithPlace(const absl::Status& status) {
+  const RecordedCall* call = RecordedCall::Outermost();
+  if (call == nullptr) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; at ", FileOf(call->place()), ":", call->place().line()));
+}
+
+absl::StatusOr<HostTensor> LiteralOf(uint64_t value, DType dtype) {
+  if (value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return LiteralOf(static_cast<int64_t>(value), dtype);
+  }
+  return LiteralTooLarge(absl::StrCat(value), dtype);
+}
+
 }  // namespace
 
 Tensor Tensor::FromHost(HostTensor value) {
@@ -122,29 +141,74 @@ Tensor Tensor::Constant(HostTensor value) {
   return FromOp(std::move(op), {}, value.dtype(), value.shape());
 }
 
-Tensor Tensor::Failed(absl::Status status) {
-  auto expression = std::make_shared<Expression>();
-  expression->status = status.ok() ? absl::InternalError("a tensor failed, and nobody said why") : std::move(status);
-  return Tensor(std::move(expression));
-}
-
-Tensor Tensor::FromOp(v1::Node op, const std::vector<Tensor>& operands, DType dtype, Shape shape) {
-  auto expression = std::make_shared<Expression>();
-  expression->operands.reserve(operands.size());
-  for (const Tensor& operand : operands) {
-    if (!operand.ok()) return operand;
-    expression->operands.push_back(operand.expression());
+Tensor Tensor::Parameter(std::string name, DType dtype, Shape shape) {
+  if (name.empty() || absl::StrContains(name, ':')) {
+    return Failed(absl::InvalidArgumentError(absl::StrCat("a parameter needs a name without ':': \"", name, "\"")));
   }
-  expression->op = std::move(op);
+  for (int64_t dim : shape) {
+    if (IsSymbol(dim) || dim >= 0) continue;
+    return Failed(absl::InvalidArgumentError(absl::StrCat(
+        "a parameter's size is a number from 0 on, or a symbol: ", name, " of shape ", ShapeToString(shape))));
+  }
+  auto expression = std::make_shared<Expression>();
   expression->dtype = dtype;
   expression->shape = std::move(shape);
+  expression->parameter = std::move(name);
   return Tensor(std::move(expression));
 }
 
-Tensor Operand::AsTensor(DType dtype) const {
+Tensor::Tensor() {
+  static const std::shared_ptr<const Expression> unassigned = [] {
+    auto expression = std::make_shared<Expression>();
+    expression->status =
+        absl::FailedPreconditionError("a tensor was made without a value, and none was assigned to it");
+    return expression;
+  }();
+  expression_ = unassigned;
+}
+
+Tensor Tensor::Failed(absl::Status status) {
+  auto expression = std::make_shared<Expression>();
+  expression->status = WithPlace(status.ok() ? absl::InternalError("a tensor failed, and nobody said why") : status);
+  return Tensor(std::move(expression));
+}
+
+Tensor Tensor::FromOp(v1::Node op, const std::vector<Tensor>& operands, DType dtype, Shape shape,
+                      const std::source_location& place) {
+  const std::vector<ResultType> results = {{.dtype = dtype, .shape = std::move(shape)}};
+  return FromOp(std::move(op), operands, results, place).front();
+}
+
+std::vector<Tensor> Tensor::FromOp(v1::Node op, const std::vector<Tensor>& operands,
+                                   const std::vector<ResultType>& results, const std::source_location& place) {
+  const auto failed = std::find_if(operands.begin(), operands.end(), [](const Tensor& x) { return !x.ok(); });
+  if (failed != operands.end()) return std::vector<Tensor>(results.size(), *failed);
+  std::shared_ptr<Expression> node;
+  std::vector<Tensor> tensors;
+  for (const ResultType& type : results) {
+    auto expression = std::make_shared<Expression>();
+    expression->dtype = type.dtype;
+    expression->shape = type.shape;
+    if (node != nullptr) {
+      expression->result = static_cast<int64_t>(tensors.size());
+      expression->operands = {node};
+    } else {
+      for (const Tensor& operand : operands) expression->operands.push_back(operand.expression());
+      expression->op = std::move(op);
+      const RecordedCall* call = RecordedCall::Outermost();
+      expression->call = call == nullptr ? absl::string_view() : call->name();
+      expression->place = call == nullptr ? place : call->place();
+      node = expression;
+    }
+    tensors.push_back(Tensor(std::move(expression)));
+  }
+  return tensors;
+}
+
+Tensor Operand::AsTensor(absl::string_view op, DType dtype) const {
   if (tensor_.has_value()) return *tensor_;
   absl::StatusOr<HostTensor> value = std::visit([dtype](auto literal) { return LiteralOf(literal, dtype); }, literal_);
-  return value.ok() ? Tensor::Constant(*std::move(value)) : Tensor::Failed(value.status());
+  return value.ok() ? Tensor::Constant(*std::move(value)) : RefusedOperation(op, value.status().message());
 }
 
 }  // namespace tensord::client

@@ -20,12 +20,12 @@ struct DotDimensions {
 
 // Result axes: free ones of lhs, free ones of rhs, batching ones. Batch stands last, unlike in StableHLO.
 // `result_dtype` may be wider than the operands'.
-Tensor DotGeneral(const Tensor& lhs, const Tensor& rhs, const DotDimensions& dimensions,
+Tensor DotGeneral(const TensorArg& lhs, const TensorArg& rhs, const DotDimensions& dimensions,
                   std::optional<DType> result_dtype = std::nullopt);
 
 // Multiplies as NumPy's matmul: the last two axes are matrices, those before them broadcast, a vector is a row on the
 // left and a column on the right.
-Tensor MatMul(const Tensor& a, const Tensor& b);
+Tensor MatMul(const TensorArg& a, const TensorArg& b);
 
 }  // namespace tensord::client
 

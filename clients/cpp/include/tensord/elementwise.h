@@ -7,41 +7,41 @@
 
 namespace tensord::client {
 
-Tensor Negate(const Tensor& x);
-Tensor Conj(const Tensor& x);
-Tensor Abs(const Tensor& x);  // of a complex tensor: real
-Tensor Sign(const Tensor& x);
-Tensor Exp(const Tensor& x);
-Tensor Expm1(const Tensor& x);
-Tensor Log(const Tensor& x);
-Tensor Log1p(const Tensor& x);
-Tensor Sin(const Tensor& x);
-Tensor Cos(const Tensor& x);
-Tensor Tan(const Tensor& x);
-Tensor Tanh(const Tensor& x);
-Tensor Sqrt(const Tensor& x);
-Tensor Rsqrt(const Tensor& x);
-Tensor Cbrt(const Tensor& x);
-Tensor Sinh(const Tensor& x);
-Tensor Cosh(const Tensor& x);
-Tensor Asin(const Tensor& x);
-Tensor Acos(const Tensor& x);
-Tensor Atan(const Tensor& x);
-Tensor Asinh(const Tensor& x);
-Tensor Acosh(const Tensor& x);
-Tensor Atanh(const Tensor& x);
-Tensor Log2(const Tensor& x);   // of powers of two exact
-Tensor Log10(const Tensor& x);  // of powers of ten exact
-Tensor Exp2(const Tensor& x);   // of whole numbers exact
-Tensor Logistic(const Tensor& x);
-Tensor Erf(const Tensor& x);
-Tensor Floor(const Tensor& x);
-Tensor Ceil(const Tensor& x);
-Tensor RoundNearestEven(const Tensor& x);
-Tensor IsFinite(const Tensor& x);  // BOOL
-Tensor Not(const Tensor& x);       // BOOL: logical; integers: bitwise
-Tensor Real(const Tensor& x);      // of a complex tensor: real
-Tensor Imag(const Tensor& x);
+Tensor Negate(const TensorArg& x);
+Tensor Conj(const TensorArg& x);
+Tensor Abs(const TensorArg& x);  // of a complex tensor: real
+Tensor Sign(const TensorArg& x);
+Tensor Exp(const TensorArg& x);
+Tensor Expm1(const TensorArg& x);
+Tensor Log(const TensorArg& x);
+Tensor Log1p(const TensorArg& x);
+Tensor Sin(const TensorArg& x);
+Tensor Cos(const TensorArg& x);
+Tensor Tan(const TensorArg& x);
+Tensor Tanh(const TensorArg& x);
+Tensor Sqrt(const TensorArg& x);
+Tensor Rsqrt(const TensorArg& x);
+Tensor Cbrt(const TensorArg& x);
+Tensor Sinh(const TensorArg& x);
+Tensor Cosh(const TensorArg& x);
+Tensor Asin(const TensorArg& x);
+Tensor Acos(const TensorArg& x);
+Tensor Atan(const TensorArg& x);
+Tensor Asinh(const TensorArg& x);
+Tensor Acosh(const TensorArg& x);
+Tensor Atanh(const TensorArg& x);
+Tensor Log2(const TensorArg& x);   // of powers of two exact
+Tensor Log10(const TensorArg& x);  // of powers of ten exact
+Tensor Exp2(const TensorArg& x);   // of whole numbers exact
+Tensor Logistic(const TensorArg& x);
+Tensor Erf(const TensorArg& x);
+Tensor Floor(const TensorArg& x);
+Tensor Ceil(const TensorArg& x);
+Tensor RoundNearestEven(const TensorArg& x);
+Tensor IsFinite(const TensorArg& x);  // BOOL
+Tensor Not(const TensorArg& x);       // BOOL: logical; integers: bitwise
+Tensor Real(const TensorArg& x);      // of a complex tensor: real
+Tensor Imag(const TensorArg& x);
 
 Tensor Add(const Operand& a, const Operand& b);
 Tensor Subtract(const Operand& a, const Operand& b);
@@ -57,12 +57,23 @@ Tensor Or(const Operand& a, const Operand& b);
 Tensor Xor(const Operand& a, const Operand& b);
 Tensor Complex(const Operand& real, const Operand& imaginary);  // F32: C64; F64: C128
 
-inline Tensor operator-(const Tensor& x) { return Negate(x); }
+inline Tensor operator-(const TensorArg& x) { return Negate(x); }
+inline Tensor operator~(const TensorArg& x) { return Not(x); }
 inline Tensor operator+(const Operand& a, const Operand& b) { return Add(a, b); }
 inline Tensor operator-(const Operand& a, const Operand& b) { return Subtract(a, b); }
 inline Tensor operator*(const Operand& a, const Operand& b) { return Multiply(a, b); }
 inline Tensor operator/(const Operand& a, const Operand& b) { return Divide(a, b); }
 inline Tensor operator%(const Operand& a, const Operand& b) { return Remainder(a, b); }
+inline Tensor operator&(const Operand& a, const Operand& b) { return And(a, b); }
+inline Tensor operator|(const Operand& a, const Operand& b) { return Or(a, b); }
+inline Tensor operator^(const Operand& a, const Operand& b) { return Xor(a, b); }
+
+// Let the variable stand for another tensor; others that share its record stay as they are.
+inline Tensor& operator+=(Tensor& a, const Operand& b) { return a = Add({a, b.place()}, b); }
+inline Tensor& operator-=(Tensor& a, const Operand& b) { return a = Subtract({a, b.place()}, b); }
+inline Tensor& operator*=(Tensor& a, const Operand& b) { return a = Multiply({a, b.place()}, b); }
+inline Tensor& operator/=(Tensor& a, const Operand& b) { return a = Divide({a, b.place()}, b); }
+inline Tensor& operator%=(Tensor& a, const Operand& b) { return a = Remainder({a, b.place()}, b); }
 
 // BOOL results.
 Tensor Equal(const Operand& a, const Operand& b);
@@ -72,11 +83,18 @@ Tensor LessEqual(const Operand& a, const Operand& b);
 Tensor Greater(const Operand& a, const Operand& b);
 Tensor GreaterEqual(const Operand& a, const Operand& b);
 
+inline Tensor operator==(const Operand& a, const Operand& b) { return Equal(a, b); }
+inline Tensor operator!=(const Operand& a, const Operand& b) { return NotEqual(a, b); }
+inline Tensor operator<(const Operand& a, const Operand& b) { return Less(a, b); }
+inline Tensor operator<=(const Operand& a, const Operand& b) { return LessEqual(a, b); }
+inline Tensor operator>(const Operand& a, const Operand& b) { return Greater(a, b); }
+inline Tensor operator>=(const Operand& a, const Operand& b) { return GreaterEqual(a, b); }
+
 // on_true if the BOOL tensor `pred` holds, else on_false.
-Tensor Select(const Tensor& pred, const Operand& on_true, const Operand& on_false);
+Tensor Select(const TensorArg& pred, const Operand& on_true, const Operand& on_false);
 // x within [min, max]; max wins where min is above it.
-Tensor Clamp(const Operand& min, const Tensor& x, const Operand& max);
-Tensor Convert(const Tensor& x, DType dtype);
+Tensor Clamp(const Operand& min, const TensorArg& x, const Operand& max);
+Tensor Convert(const TensorArg& x, DType dtype);
 
 }  // namespace tensord::client
 

@@ -12,16 +12,18 @@
 
 namespace tensord::client {
 
-// A graph and the values of its inputs, in their order.
+// A graph and the values of its inputs behind the parameters, in their order.
 struct TracedGraph {
   v1::Graph graph;
   std::vector<HostTensor> arguments;
 };
 
-// Returns the graph that computes `outputs`, for Client::Compile and Client::Explain. Shared parts of the outputs stand
-// in it once. Depends on nothing but the operations and the dtypes and shapes of the inputs, so that equal computations
-// find one compiled program. Fails with the first failure among the outputs.
-absl::StatusOr<TracedGraph> Trace(absl::Span<const Tensor> outputs);
+// Returns the graph that computes `outputs`, for Client::Compile and Client::Explain. Its first inputs are the
+// `parameters` (Tensor::Parameter), in this order, used or not; the next ones are the values that the outputs use.
+// Shared parts of the outputs stand in it once. Nodes are named after their calls, "Solve_3@train.cc#L42", and names
+// play no part in a program: equal computations find one. Fails with the first failure among the outputs, and if they
+// use another parameter or two have one name.
+absl::StatusOr<TracedGraph> Trace(absl::Span<const Tensor> outputs, absl::Span<const Tensor> parameters = {});
 
 // Returns the value of a tensor, in options.order; one call to the server.
 absl::StatusOr<HostTensor> Eval(Client& client, const Tensor& output, const ExecuteOptions& options = {});

@@ -4,17 +4,21 @@
 
 #include <memory>
 #include <optional>
+#include <source_location>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "tensord/host_tensor.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 
-// One value of a graph that is being traced: a graph input (`host` is set), an operation over operands (`op` is set),
-// or a failure (`status` is not OK). Immutable once made, and shared by every Tensor and Expression that uses it. Freed
-// without recursion, so that a chain of operations may be as long as memory allows.
+// One value of a graph that is being traced: a graph input (`host` or `parameter` is set), an operation over operands
+// (`op` is set), a further result of its one operand (`result` is not 0), or a failure (`status` is not OK). Immutable
+// once made, and shared by every Tensor and Expression that uses it. Freed without recursion, so that a chain of
+// operations may be as long as memory allows.
 struct Expression {
   Expression() = default;
   Expression(const Expression&) = delete;
@@ -25,8 +29,13 @@ struct Expression {
   DType dtype = DType::kF32;
   Shape shape;
   std::optional<HostTensor> host;
-  v1::Node op;  // without name and inputs
+  std::optional<std::string> parameter;  // its name
+  v1::Node op;                           // without name and inputs
   std::vector<std::shared_ptr<const Expression>> operands;
+  int64_t result = 0;
+  // Name and place of the call that recorded the operation, for people. The name is a literal; empty: the op's own.
+  absl::string_view call;
+  std::source_location place;
 };
 
 }  // namespace tensord::client

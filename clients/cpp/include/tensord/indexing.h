@@ -11,20 +11,20 @@
 namespace tensord::client {
 
 // Returns the entries of x along `axis` at `indices`, whose axes take the place of that axis.
-Tensor Take(const Tensor& x, const Tensor& indices, int64_t axis = 0);
+Tensor Take(const TensorArg& x, const TensorArg& indices, int64_t axis = 0);
 // result[…, i, …] = x[…, indices[…, i, …], …] along `axis`. x and indices have equal sizes on all other axes.
-Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, int64_t axis);
+Tensor TakeAlongAxis(const TensorArg& x, const TensorArg& indices, int64_t axis);
 
 // x with `updates`, of the shape that Take(x, indices, axis) has, combined into the entries at `indices`. An index that
 // is out of bounds is skipped; with COMBINER_SET and equal indices the last one in column-major order wins.
-Tensor Put(const Tensor& x, const Tensor& indices, const Tensor& updates, v1::Scatter::Combiner combiner,
+Tensor Put(const TensorArg& x, const TensorArg& indices, const TensorArg& updates, v1::Scatter::Combiner combiner,
            int64_t axis = 0);
 
 // Returns the window of these sizes that starts at `start`: one index for each axis of x, shifted so that the window
 // fits.
-Tensor DynamicSlice(const Tensor& x, const Tensor& start, const std::vector<int64_t>& sizes);
+Tensor DynamicSlice(const TensorArg& x, const TensorArg& start, const std::vector<int64_t>& sizes);
 // x with the window at `start` replaced by `update`, shifted so that it fits.
-Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const Tensor& start);
+Tensor DynamicUpdateSlice(const TensorArg& x, const TensorArg& update, const TensorArg& start);
 
 }  // namespace tensord::client
 

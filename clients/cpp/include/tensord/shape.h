@@ -18,7 +18,23 @@ using Shape = std::vector<int64_t>;
 // the number refuse it.
 inline constexpr int64_t kRunTimeSize = std::numeric_limits<int64_t>::min();
 
-// "[2,3]"; "[]" for rank 0; "?" for a run-time size.
+// Returns a size with a name, which the arguments of a call decide: one program serves all sizes. Equal names are one
+// size, and sizes of different names are taken to differ. The name is kept for the life of the process.
+//
+//   const int64_t n = Symbol("n");
+//   Tensor x = Tensor::Parameter("x", DType::kF32, {n, 4});
+int64_t Symbol(absl::string_view name);
+// Returns the name of a symbol, "?" for kRunTimeSize.
+std::string SymbolName(int64_t size);
+
+// Tells whether a size is a symbol or kRunTimeSize.
+constexpr bool IsRunTimeSize(int64_t size) { return size <= kRunTimeSize + std::numeric_limits<uint32_t>::max(); }
+constexpr bool IsSymbol(int64_t size) { return IsRunTimeSize(size) && size != kRunTimeSize; }
+
+// Tells whether two sizes are equal, or kRunTimeSize leaves that to the server.
+bool MayBeEqual(int64_t a, int64_t b);
+
+// "[2,3]"; "[]" for rank 0; a symbol's name; "?" for another run-time size.
 std::string ShapeToString(absl::Span<const int64_t> shape);
 
 // Product of the dimensions. INVALID_ARGUMENT if a dimension is negative or a run-time size, or the product does not
@@ -26,8 +42,8 @@ std::string ShapeToString(absl::Span<const int64_t> shape);
 absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
 // Returns the common shape of two operands as NumPy broadcasts: aligned at the last axis, where sizes are equal or one
-// of them is 1. A run-time size goes with another one, which the server checks. INVALID_ARGUMENT names `op` and both
-// shapes.
+// of them is 1. kRunTimeSize goes with any other run-time size, which the server checks. INVALID_ARGUMENT names `op`
+// and both shapes.
 absl::StatusOr<Shape> BroadcastShapes(absl::string_view op, absl::Span<const int64_t> a, absl::Span<const int64_t> b);
 
 bool HasRunTimeSize(absl::Span<const int64_t> shape);

@@ -4,52 +4,56 @@
 #define TENSORD_STRUCTURAL_H_
 
 #include <cstdint>
+#include <source_location>
 #include <vector>
 
+#include "tensord/axes.h"
 #include "tensord/tensor.h"
 
 namespace tensord::client {
 
 // 0, 1, 2, … along `axis`, the same along every other one.
-Tensor Iota(DType dtype, Shape shape, int64_t axis = 0);
+Tensor Iota(DType dtype, Shape shape, int64_t axis = 0,
+            const std::source_location& place = std::source_location::current());
 // One value everywhere.
 Tensor Full(Shape shape, const Operand& value, DType dtype);
 
 // result.shape[i] = x.shape[permutation[i]]; without a permutation the axes are reversed.
-Tensor Transpose(const Tensor& x);
-Tensor Transpose(const Tensor& x, const std::vector<int64_t>& permutation);
+Tensor Transpose(const TensorArg& x);
+Tensor Transpose(const TensorArg& x, const std::vector<int64_t>& permutation);
 
 // Returns the same elements in the same sequence under another shape; one of its dimensions may be -1: the rest.
-Tensor Reshape(const Tensor& x, const Shape& shape, MemoryOrder order = MemoryOrder::kRowMajor);
+Tensor Reshape(const TensorArg& x, const Shape& shape, MemoryOrder order = MemoryOrder::kRowMajor);
 // Inserts axes of size 1, at these positions of the result.
-Tensor ExpandDims(const Tensor& x, const std::vector<int64_t>& axes);
+Tensor ExpandDims(const TensorArg& x, const Axes& axes);
 // Removes axes, which must have size 1.
-Tensor Squeeze(const Tensor& x, const std::vector<int64_t>& axes);
+Tensor Squeeze(const TensorArg& x, const Axes& axes);
 
 // Repeats x along new leading axes and axes of size 1, as NumPy does.
-Tensor BroadcastTo(const Tensor& x, const Shape& shape);
+Tensor BroadcastTo(const TensorArg& x, const Shape& shape);
 // The same for a shape with run-time sizes: each is that of the axis of `sources` (or of x) that aligns with it.
-Tensor BroadcastLike(const Tensor& x, const Shape& shape, const std::vector<Tensor>& sources);
+Tensor BroadcastLike(const TensorArg& x, const Shape& shape, const std::vector<Tensor>& sources);
 // Axis i of x becomes axis dimensions[i] of the result, and is repeated where its size is 1.
-Tensor BroadcastInDim(const Tensor& x, const Shape& shape, const std::vector<int64_t>& dimensions);
+Tensor BroadcastInDim(const TensorArg& x, const Shape& shape, const std::vector<int64_t>& dimensions);
 
-Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis = 0);
-Tensor Reverse(const Tensor& x, const std::vector<int64_t>& axes);
+Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis = 0,
+                   const std::source_location& place = std::source_location::current());
+Tensor Reverse(const TensorArg& x, const Axes& axes);
 // Elements start, start + stride, … before limit, for each axis. Without strides all are 1.
-Tensor Slice(const Tensor& x, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
+Tensor Slice(const TensorArg& x, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
              const std::vector<int64_t>& strides = {});
 // Puts `value` around x, negative edges crop, and between its elements. Without interior all are 0.
-Tensor Pad(const Tensor& x, const Operand& value, const std::vector<int64_t>& low, const std::vector<int64_t>& high,
+Tensor Pad(const TensorArg& x, const Operand& value, const std::vector<int64_t>& low, const std::vector<int64_t>& high,
            const std::vector<int64_t>& interior = {});
 
 // Returns the diagonal of two axes of one size; axis_b is removed.
-Tensor ExtractDiag(const Tensor& x, int64_t axis_a = 0, int64_t axis_b = 1);
+Tensor ExtractDiag(const TensorArg& x, int64_t axis_a = 0, int64_t axis_b = 1);
 // Puts axis_a of x on the diagonal of it and a new axis, which stands at position axis_b of the result; the rest is 0.
-Tensor EmbedDiag(const Tensor& x, int64_t axis_a = 0, int64_t axis_b = 1);
+Tensor EmbedDiag(const TensorArg& x, int64_t axis_a = 0, int64_t axis_b = 1);
 // Returns the triangle of the first two axes at and below (Tril), at and above (Triu) the diagonal; the rest is 0. The
 // matrix is the first two axes, as on the wire: NumPy's is the last two.
-Tensor Tril(const Tensor& x, int64_t diagonal = 0);
-Tensor Triu(const Tensor& x, int64_t diagonal = 0);
+Tensor Tril(const TensorArg& x, int64_t diagonal = 0);
+Tensor Triu(const TensorArg& x, int64_t diagonal = 0);
 
 }  // namespace tensord::client
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "tensord/expression.h"
 #include "tensord/shape.h"
 #include "tensord/tensor.h"
@@ -18,9 +19,16 @@ Tensor Input(Shape shape, T value = T()) {
   return Tensor::FromVector(std::vector<T>(static_cast<size_t>(count), value), std::move(shape));
 }
 
+// Why a tensor failed, without the place of the call.
+inline std::string Why(const absl::Status& status) {
+  const std::string message(status.message());
+  return message.substr(0, message.rfind("; at "));
+}
+inline std::string Why(const Tensor& tensor) { return Why(tensor.status()); }
+
 // The operation that made the tensor, or why there is none.
 inline std::string LastOp(const Tensor& tensor) {
-  return tensor.ok() ? tensor.expression()->op.ShortDebugString() : std::string(tensor.status().message());
+  return tensor.ok() ? tensor.expression()->op.ShortDebugString() : Why(tensor);
 }
 
 }  // namespace tensord::client
