@@ -1,0 +1,269 @@
+// Linear algebra, transforms, einsum, subscripts, symbols and programs of the lazy C++ API against the server binary.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tensord/tensord.h"
+#include "tests/e2e/server_binary.h"
+
+namespace tensord::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ClientLazyTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (ServerBinary::Path().empty()) return;
+    auto server = ServerBinary::Start();
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = server->release();
+  }
+  static void TearDownTestSuite() {
+    delete server_;
+    server_ = nullptr;
+  }
+  void SetUp() override {
+    if (ServerBinary::Path().empty()) GTEST_SKIP() << "TENSORD_BINARY is not set: no server to test against";
+    ASSERT_NE(server_, nullptr);
+    auto client = Client::Connect({.target = server_->target(), .deadline = absl::Minutes(2)});
+    ASSERT_TRUE(client.ok()) << client.status();
+    client_ = *std::move(client);
+  }
+
+  // Expects zeros up to rounding.
+  void ExpectVanishes(const Tensor& tensor) {
+    const absl::StatusOr<HostTensor> norm = Eval(*client_, Norm(tensor));
+    ASSERT_TRUE(norm.ok()) << norm.status();
+    EXPECT_LT((*norm->Values<double>())[0], 1e-12);
+  }
+  void ExpectValues(const Tensor& tensor, const std::vector<double>& expected) {
+    const absl::StatusOr<HostTensor> value = Eval(*client_, tensor);
+    ASSERT_TRUE(value.ok()) << value.status();
+    EXPECT_EQ(value->shape(), tensor.shape());
+    EXPECT_THAT(*value->Values<double>(), ElementsAreArray(expected));
+  }
+
+  static ServerBinary* server_;
+  std::unique_ptr<Client> client_;
+};
+
+ServerBinary* ClientLazyTest::server_ = nullptr;
+
+Tensor Counting(Shape shape) {
+  const int64_t count = *ElementCount(shape);
+  std::vector<double> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) + 1;
+  return Tensor::FromVector(std::move(values), std::move(shape));
+}
+
+// Matrices of full rank, a batch of two.
+Tensor Matrices(int64_t m, int64_t n) { return Sin(Counting({2, m, n}) * 1.7) + Cos(Counting({2, m, n}) * 0.3); }
+
+Tensor Adjoint(const Tensor& x) { return Conj(Transpose(x, {0, 2, 1})); }
+
+Tensor Identity(int64_t n) { return EmbedDiag(Full({n}, 1, DType::kF64)); }
+
+TEST_F(ClientLazyTest, FactorsMultiplyToTheMatrix) {
+  const Tensor a = Matrices(4, 3), square = Matrices(3, 3);
+  const SvdResult svd = Svd(a);
+  ExpectVanishes(MatMul(svd.u * ExpandDims(svd.s, 1), svd.vh) - a);
+  ExpectVanishes(SvdValues(a) - svd.s);
+  const SvdResult full = Svd(a, Factors::kFull);
+  ExpectVanishes(MatMul(full.u, Adjoint(full.u)) - Identity(4));
+  const QrResult qr = Qr(a);
+  ExpectVanishes(MatMul(qr.q, qr.r) - a);
+  ExpectVanishes(Triu(Transpose(qr.r, {1, 2, 0})) - Transpose(qr.r, {1, 2, 0}));
+  const LuResult lu = Lu(a);
+  ExpectVanishes(MatMul(lu.p, MatMul(lu.l, lu.u)) - a);
+  const Tensor hermitian = MatMul(square, Adjoint(square));
+  const EigenResult eigh = Eigh(hermitian);
+  ExpectVanishes(MatMul(hermitian, eigh.vectors) - eigh.vectors * ExpandDims(eigh.values, 1));
+  ExpectVanishes(EighValues(hermitian) - eigh.values);
+  const EigenResult eig = Eig(square);
+  const Tensor complex = Convert(square, DType::kC128);
+  ExpectVanishes(Abs(MatMul(complex, eig.vectors) - eig.vectors * ExpandDims(eig.values, 1)));
+  const Tensor lower = Cholesky(hermitian);
+  ExpectVanishes(MatMul(lower, Adjoint(lower)) - hermitian);
+}
+
+TEST_F(ClientLazyTest, SolutionsSolve) {
+  const Tensor a = Matrices(3, 3), b = Matrices(3, 2), tall = Matrices(5, 3);
+  ExpectVanishes(MatMul(a, Solve(a, b)) - b);
+  ExpectVanishes(MatMul(a[0], Solve(a[0], b[{0, kAll, 1}])) - b[{0, kAll, 1}]);
+  ExpectVanishes(MatMul(a[0], Solve(a[0], b)) - b);
+  ExpectVanishes(MatMul(a, Inverse(a)) - Identity(3));
+  ExpectVanishes(MatMul(Pinv(tall), tall) - Identity(3));
+  ExpectVanishes(Lstsq(tall, MatMul(tall, b)) - b);
+  ExpectVanishes(Det(a) * Det(Inverse(a)) - 1);
+  const SlogDetResult slogdet = SlogDet(a);
+  ExpectVanishes(slogdet.sign * Exp(slogdet.logabs) - Det(a));
+  const Tensor lower = Qr(a).r;  // upper triangular, and its adjoint lower
+  ExpectVanishes(MatMul(lower, TriangularSolve(lower, b)) - b);
+  ExpectVanishes(MatMul(Adjoint(lower), TriangularSolve(Adjoint(lower), b, {.lower = true})) - b);
+  ExpectVanishes(
+      MatMul(Adjoint(lower), TriangularSolve(lower, b, {.transpose = TriangularOptions::Transpose::kAdjoint})) - b);
+  const auto rank = Eval(*client_, MatrixRank(MatMul(tall, Adjoint(tall))));
+  ASSERT_TRUE(rank.ok()) << rank.status();
+  EXPECT_THAT(*rank->Values<int64_t>(), ElementsAre(3, 3));
+}
+
+TEST_F(ClientLazyTest, TransformsAreInverted) {
+  const Tensor x = Matrices(4, 6);
+  ExpectVanishes(Real(Ifft(Fft(x))) - x);
+  ExpectVanishes(Real(Ifftn(Fftn(x))) - x);
+  ExpectVanishes(Irfft(Rfft(x, 1), 1) - x);
+  ExpectVanishes(Irfftn(Rfftn(x, {0, 2}), {0, 2}) - x);
+  ExpectVanishes(Abs(Rfft(x) - Fft(x)[{kRest, Range::To(4)}]));
+  ExpectVanishes(Irfft(Rfft(x[{kRest, Range::To(5)}]), -1, {.lengths = {5}}) - x[{kRest, Range::To(5)}]);
+  ExpectVanishes(Abs(Fft(x, -1, {.norm = FftNorm::kOrtho}) * std::sqrt(6.0) - Fft(x)));
+}
+
+TEST_F(ClientLazyTest, EinsumsAreSums) {
+  const Tensor a = Matrices(3, 4), b = Matrices(4, 5);
+  ExpectVanishes(Einsum("bij,bjk->bik", {a, b}) - MatMul(a, b));
+  ExpectVanishes(Einsum("...ij,...jk->...ik", {a, b[0]}) - MatMul(a, b[0]));
+  ExpectVanishes(Einsum("((bij,bjk),bkl)->bil", {a, b, Adjoint(b)}) - MatMul(MatMul(a, b), Adjoint(b)));
+  ExpectVanishes(Einsum({{a, {7, 0, 1}}, {b, {7, 1, 100000}}}, {100000, 7, 0}) - Transpose(MatMul(a, b), {2, 0, 1}));
+}
+
+TEST_F(ClientLazyTest, SubscriptsAreThoseOfNumpy) {
+  const Tensor x = Counting({3, 4});
+  ExpectValues(x[1], {5, 6, 7, 8});
+  ExpectValues(x[{kAll, -1}], {4, 8, 12});
+  ExpectValues(x[{Range::Every(-1), Range(1, 3)}], {10, 11, 6, 7, 2, 3});
+  ExpectValues(x[{Range::Every(2), Range(3, std::nullopt, -2)}], {4, 2, 12, 10});
+  ExpectValues(x[{1, kNewAxis, Range::From(2)}], {7, 8});
+  ExpectValues(x[Range(2, 2)], {});
+  ExpectValues(Select((x > 6) & (x < 9), x, -x)[{2, 0}], {-9});
+}
+
+TEST_F(ClientLazyTest, OneProgramServesAllSizesOfASymbol) {
+  const Tensor weights = Counting({4, 2});
+  const auto layer = Compile(
+      *client_, [&](const Tensor& x) { return MatMul(x - Mean(x, 1, true), weights) + 1; },
+      Spec<double>({Symbol("n"), 4}, "x"));
+  ASSERT_TRUE(layer.ok()) << layer.status();
+  EXPECT_EQ(ShapeToString(layer->results()[0].shape), "[n,2]");
+  for (const int64_t size : {0, 1, 3}) {
+    const Tensor x = Counting({size, 4});
+    const absl::StatusOr<HostTensor> y = (*layer)(*x.expression()->host);
+    ASSERT_TRUE(y.ok()) << y.status();
+    EXPECT_EQ(y->shape(), Shape({size, 2}));
+    // Called with a tensor it becomes part of another graph.
+    ExpectVanishes((*layer)(x)-Tensor::FromHost(*y));
+  }
+  const absl::StatusOr<HostTensor> refused = (*layer)(HostTensor::Scalar(1.0));
+  EXPECT_EQ(refused.status().message(), "an argument does not have its parameter's type: x is f64[], wanted f64[n,4]");
+  EXPECT_FALSE((*layer)(Counting({2, 3})).ok());
+  EXPECT_EQ((*layer)().status().message(), "a program is called with one argument for each parameter: 0 for 1");
+}
+
+TEST_F(ClientLazyTest, SymbolsGoThroughShapesAtRunTime) {
+  const int64_t n = Symbol("n");
+  const auto program = Compile(
+      *client_,
+      [n](const Tensor& x) {
+        return std::vector<Tensor>{Reshape(x, {-1}),
+                                   Reshape(x, {n, 2, -1}),
+                                   Concatenate({x, x}),
+                                   x[{kAll, Range(1, 3)}],
+                                   Full({n, 2}, 7, DType::kF64),
+                                   Svd(x).s,
+                                   Real(Ifft(Fft(x, 0), 0)) - x};
+      },
+      Spec<double>({n, 4}));
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (const int64_t size : {1, 5}) {
+    const auto results = (*program)(*Counting({size, 4}).expression()->host);
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_THAT((*results)[0].shape(), ElementsAre(4 * size));
+    EXPECT_THAT((*results)[1].shape(), ElementsAre(size, 2, 2));
+    EXPECT_THAT((*results)[2].shape(), ElementsAre(2 * size, 4));
+    EXPECT_THAT((*results)[3].shape(), ElementsAre(size, 2));
+    EXPECT_THAT((*results)[4].shape(), ElementsAre(size, 2));
+    EXPECT_THAT((*results)[5].shape(), ElementsAre(std::min<int64_t>(size, 4)));
+    EXPECT_THAT((*results)[6].shape(), ElementsAre(size, 4));
+  }
+}
+
+TEST_F(ClientLazyTest, OneSymbolIsOneSize) {
+  const auto sum = Compile(
+      *client_,
+      [](const Tensor& x, const Tensor& y) {
+        return std::array<Tensor, 2>{x + y, x - y};
+      },
+      Spec<double>({Symbol("n")}, "x"), Spec<double>({Symbol("n")}, "y"));
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  const HostTensor two = *HostTensor::FromVector(std::vector<double>{1, 2}, {2});
+  const HostTensor three = *HostTensor::FromVector(std::vector<double>{1, 2, 3}, {3});
+  const auto results = (*sum)(two, two);
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(*(*results)[0].Values<double>(), ElementsAre(2, 4));
+  EXPECT_THAT(*(*results)[1].Values<double>(), ElementsAre(0, 0));
+  EXPECT_EQ((*sum)(two, three).status().message(), "the size n is [2] and [3] in one call: argument y is f64[3]");
+}
+
+TEST_F(ClientLazyTest, ProgramsTakeResidentTensors) {
+  const HostTensor state = *HostTensor::FromVector(std::vector<double>{1, 2}, {2});
+  const auto step = Compile(
+      *client_, [](const Tensor& x, const Tensor& by) { return x * by; }, state, Spec<double>({}, "by"));
+  ASSERT_TRUE(step.ok()) << step.status();
+  const auto session = client_->OpenSession();
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE(client_->PutTensor(session->id(), "state", state).ok());
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = step->Execute({Argument::Donated("state"), HostTensor::Scalar(2.0)},
+                                      {ResultPlan::Keep("state")}, session->id());
+    ASSERT_TRUE(answer.ok()) << answer.status();
+  }
+  const auto kept = client_->GetTensor(session->id(), "state");
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_THAT(*kept->Values<double>(), ElementsAre(8, 16));
+  EXPECT_FALSE(step->Execute({Argument::Donated("state"), state}, {}, session->id()).ok());
+  EXPECT_TRUE(client_->CloseSession(session->id()).ok());
+}
+
+TEST_F(ClientLazyTest, EqualFunctionsAreOneProgram) {
+  const auto first = Compile(
+      *client_, [](const Tensor& x) { return Tanh(x) * 3.25; }, Spec<double>({2}, "a"));
+  const auto second = Compile(
+      *client_, [](const Tensor& y) { return Tanh(y) * 3.25; }, Spec<double>({2}, "b"));
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(first->fingerprint(), second->fingerprint());
+}
+
+TEST_F(ClientLazyTest, ErrorsOfTheRunNameTheCall) {
+  const auto inverse = Eval(*client_, Inverse(Full({2, 2}, 1, DType::kF64)));
+  ASSERT_FALSE(inverse.ok());
+  const auto detail = GetErrorDetail(inverse.status());
+  ASSERT_TRUE(detail.has_value()) << inverse.status();
+  EXPECT_THAT(detail->node, HasSubstr("Inverse_")) << inverse.status();
+  EXPECT_THAT(detail->node, HasSubstr("@client_lazy_test.cc#L")) << inverse.status();
+}
+
+TEST_F(ClientLazyTest, AFunctionThatFailsIsNotCompiled) {
+  const auto program = Compile(
+      *client_, [](const Tensor& x) { return x + Counting({3}); }, Spec<double>({2}));
+  EXPECT_THAT(std::string(program.status().message()),
+              StartsWith("Add: shapes do not broadcast: [2] and [3]; at client_lazy_test.cc:"));
+  EXPECT_FALSE(Compile(*client_, [] { return std::vector<Tensor>(); }).ok());
+  EXPECT_FALSE(Compile(
+                   *client_, [](const Tensor& x, const Tensor&) { return x; }, Spec<double>({}, "same"),
+                   Spec<double>({}, "same"))
+                   .ok());
+}
+
+}  // namespace
+}  // namespace tensord::client
