@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "clients/load/random_tensor.h"
+#include "proto/command_line/size.h"
 #include "tensord/contraction.h"
 #include "tensord/elementwise.h"
 #include "tensord/evaluation.h"
@@ -119,22 +119,9 @@ absl::StatusOr<WorkloadSpec> ParseSpec(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<int64_t> ParseSize(absl::string_view text) {
-  static constexpr std::pair<absl::string_view, int64_t> kUnits[] = {{"Ki", int64_t{1} << 10}, {"Mi", int64_t{1} << 20},
-                                                                     {"Gi", int64_t{1} << 30}, {"k", 1'000},
-                                                                     {"M", 1'000'000},         {"G", 1'000'000'000}};
-  absl::string_view digits = text;
-  absl::ConsumeSuffix(&digits, "B");
-  int64_t unit = 1;
-  for (const auto& [name, value] : kUnits) {
-    if (unit == 1 && absl::ConsumeSuffix(&digits, name)) unit = value;
-  }
-  int64_t number = 0;
-  const bool is_number =
-      std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return absl::ascii_isdigit(c); });
-  if (!is_number || !absl::SimpleAtoi(digits, &number) || number < 1 || number > INT64_MAX / unit) {
-    return absl::InvalidArgumentError(absl::StrCat("no size such as 64, 16Ki or 1MiB: \"", text, "\""));
-  }
-  return number * unit;
+  const std::optional<int64_t> size = wire::ParseSize(text);
+  if (size.has_value() && *size >= 1) return *size;
+  return absl::InvalidArgumentError(absl::StrCat("no size such as 64, 16Ki or 1MiB: \"", text, "\""));
 }
 
 absl::StatusOr<std::vector<WorkloadSpec>> ParseWorkloadSpecs(absl::string_view text) {
