@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "proto/command_line/nearest_name.h"
 #include "server/config/config_file.h"
 
 namespace tensord::server {
@@ -30,13 +31,24 @@ constexpr Flag kFlags[] = {
     {"admin", "ADDRESS", "serve tensord.v1.Admin for operators at unix:/path or host:port; as --set=admin.listen"},
     {"cache-dir", "DIR", "keep compiled programs in DIR too; as --set=program_cache.disk_path"},
     {"config", "FILE", "read settings from FILE, JSON or protobuf text", true},
-    {"set", "PATH=VALUE", "one setting, for example limits.rank=8; may be repeated", true},
+    {"set", "PATH=VALUE",
+     "one setting, for example limits.rank=8; may be repeated. Bytes may have a unit: k, M, G, T are powers of 1000, "
+     "Ki, "
+     "Mi, Gi, Ti of 1024",
+     true},
     {"log-level", "LEVEL", "debug, info, warning, error or off"},
     {"check-config", "", "say whether the settings are right, and exit"},
     {"print-default-config", "", "print every setting with its default, its range and what it is for, and exit"},
     {"version", "", "print the version, and exit"},
     {"help", "", "print this, and exit"},
 };
+
+// Returns the names of all flags.
+std::vector<std::string> FlagNames() {
+  std::vector<std::string> names;
+  for (const Flag& flag : kFlags) names.emplace_back(flag.name);
+  return names;
+}
 
 const Flag* FindFlag(absl::string_view name) {
   for (const Flag& flag : kFlags) {
@@ -57,6 +69,7 @@ absl::StatusOr<std::vector<GivenFlag>> SplitArguments(absl::Span<const std::stri
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
     absl::string_view argument = arguments[i];
+    if (argument == "-h") argument = "--help";
     if (!absl::StartsWith(argument, "--")) {
       return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" is no flag; see --help"));
     }
@@ -64,7 +77,11 @@ absl::StatusOr<std::vector<GivenFlag>> SplitArguments(absl::Span<const std::stri
     const size_t equals = argument.find('=');
     const absl::string_view name = argument.substr(0, equals);
     const Flag* flag = FindFlag(name);
-    if (flag == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no flag --", name, "; see --help"));
+    if (flag == nullptr) {
+      const std::string meant = wire::DidYouMean(name, FlagNames(), "--");
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no flag --", name, meant.empty() ? "; see --help" : meant));
+    }
     const bool has_value = equals != absl::string_view::npos;
     if (flag->value.empty() && has_value) {
       return absl::InvalidArgumentError(absl::StrCat("flag --", name, " takes no value"));
@@ -145,8 +162,8 @@ std::string HelpText() {
       "tensord evaluates tensor graphs for gRPC clients.\n\n"
       "Usage: tensord [flags]\n\n";
   for (const Flag& flag : kFlags) {
-    const std::string left =
-        flag.value.empty() ? absl::StrCat("--", flag.name) : absl::StrCat("--", flag.name, "=", flag.value);
+    std::string left = absl::StrCat(flag.name == "help" ? "-h, --" : "--", flag.name);
+    if (!flag.value.empty()) absl::StrAppend(&left, "=", flag.value);
     absl::StrAppendFormat(&text, "  %-24s %s\n", left, flag.help);
   }
   absl::StrAppend(

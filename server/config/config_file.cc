@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,9 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
+#include "proto/command_line/nearest_name.h"
+#include "proto/command_line/size.h"
+#include "server/config/flat_settings.h"
 #include "server/config/json_fields.h"
 #include "server/config/regular_file.h"
 #include "server/config/setting_options.h"
@@ -47,6 +52,18 @@ absl::Status WrongValue(absl::string_view path, absl::string_view value, absl::s
   return absl::InvalidArgumentError(absl::StrCat("setting ", path, " takes ", expected, ", not \"", value, "\""));
 }
 
+// Returns the end of a message on a setting that does not exist: the setting of another group with that name, or the
+// nearest name; empty if there is neither.
+std::string MeantSetting(absl::string_view path) {
+  const std::vector<std::string> settings = AllSettings();
+  for (const std::string& setting : settings) {
+    if (!path.empty() && absl::EndsWith(setting, absl::StrCat(".", path))) {
+      return absl::StrCat("; did you mean ", setting, "?");
+    }
+  }
+  return wire::DidYouMean(path, settings);
+}
+
 absl::Status SetScalar(absl::string_view path, absl::string_view value, const FieldDescriptor& field,
                        Message* message) {
   const Reflection& reflection = *message->GetReflection();
@@ -72,7 +89,12 @@ absl::Status SetScalar(absl::string_view path, absl::string_view value, const Fi
     }
     case FieldDescriptor::CPPTYPE_INT64: {
       int64_t parsed = 0;
-      if (!absl::SimpleAtoi(value, &parsed)) return WrongValue(path, value, "a whole number");
+      const bool is_size = absl::EndsWith(path, "_bytes");
+      const std::optional<int64_t> size = is_size ? wire::ParseSize(value) : std::nullopt;
+      if (!size.has_value() && !absl::SimpleAtoi(value, &parsed)) {
+        return WrongValue(path, value, is_size ? "bytes, for example 2147483648, 2Gi or 2G" : "a whole number");
+      }
+      parsed = size.value_or(parsed);
       if (field.is_repeated()) {
         reflection.AddInt64(message, &field, parsed);
       } else {
@@ -211,8 +233,9 @@ absl::Status SetConfigField(absl::string_view assignment, ServerConfig* config) 
   for (size_t i = 0; i < path.size(); ++i) {
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(path[i]);
     if (field == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no setting ", parts.first, "; --print-default-config shows all"));
+      const std::string meant = MeantSetting(parts.first);
+      return absl::InvalidArgumentError(absl::StrCat("there is no setting ", parts.first,
+                                                     meant.empty() ? "; --print-default-config shows all" : meant));
     }
     if (i + 1 == path.size()) return SetScalar(parts.first, parts.second, *field, message);
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {

@@ -35,6 +35,12 @@ TEST(ConfigTest, RefusesWhatDoesNotExist) {
   EXPECT_THAT(MessageOf(SetConfigField("metrics.port=3", &config)), HasSubstr("metrics"));
   EXPECT_THAT(MessageOf(SetConfigField("limits.rank", &config)), HasSubstr("path=value"));
   EXPECT_THAT(MessageOf(SetConfigField("=3", &config)), HasSubstr("no setting"));
+  EXPECT_EQ(MessageOf(SetConfigField("limits.rnak=3", &config)),
+            "there is no setting limits.rnak; did you mean limits.rank?");
+  EXPECT_EQ(MessageOf(SetConfigField("in_flight_bytes=3", &config)),
+            "there is no setting in_flight_bytes; did you mean limits.in_flight_bytes?");
+  EXPECT_EQ(MessageOf(SetConfigField("xyzzy.plugh=3", &config)),
+            "there is no setting xyzzy.plugh; --print-default-config shows all");
   EXPECT_EQ(MergeConfigFile("/does/not/exist", &config).code(), absl::StatusCode::kInvalidArgument);
 }
 
@@ -57,8 +63,10 @@ TEST(ConfigTest, RefusesAFieldThatIsThereTwice) {
 
 TEST(ConfigTest, NamesTheWholeSettingWhoseValueIsWrong) {
   ServerConfig config;
-  EXPECT_THAT(MessageOf(SetConfigField("limits.message_bytes=4k", &config)),
-              HasSubstr("setting limits.message_bytes takes a whole number, not \"4k\""));
+  EXPECT_THAT(MessageOf(SetConfigField("limits.message_bytes=4g", &config)),
+              HasSubstr("setting limits.message_bytes takes bytes, for example 2147483648, 2Gi or 2G, not \"4g\""));
+  EXPECT_THAT(MessageOf(SetConfigField("limits.rank=4k", &config)),
+              HasSubstr("setting limits.rank takes a whole number, not \"4k\""));
   EXPECT_THAT(MessageOf(SetConfigField("reflection=maybe", &config)), HasSubstr("setting reflection takes"));
   EXPECT_THAT(MessageOf(SetConfigField("limits=3", &config)),
               HasSubstr("setting limits takes fields of its own, for example limits.NAME"));
@@ -90,9 +98,19 @@ TEST(ConfigTest, SetsEveryKindOfField) {
   EXPECT_FALSE(config.reflection());
   EXPECT_EQ(config.metrics(), "127.0.0.1:0");
   EXPECT_THAT(config.listen(), ElementsAre("unix:/a=b"));
-  for (const char* wrong : {"limits.message_bytes=4k", "cpu.threads=", "cpu.threads=99999999999", "reflection=maybe"}) {
+  for (const char* wrong : {"limits.message_bytes=4g", "cpu.threads=", "cpu.threads=99999999999", "reflection=maybe"}) {
     EXPECT_EQ(SetConfigField(wrong, &config).code(), absl::StatusCode::kInvalidArgument) << wrong;
   }
+}
+
+TEST(ConfigTest, BytesMayHaveAUnit) {
+  ServerConfig config;
+  ASSERT_TRUE(SetConfigField("limits.in_flight_bytes=2G", &config).ok());
+  EXPECT_EQ(config.limits().in_flight_bytes(), 2'000'000'000);
+  ASSERT_TRUE(SetConfigField("limits.in_flight_bytes=2Gi", &config).ok());
+  EXPECT_EQ(config.limits().in_flight_bytes(), int64_t{2} << 30);
+  ASSERT_TRUE(SetConfigField("cpu.memory_bytes=-1", &config).ok());
+  EXPECT_EQ(config.cpu().memory_bytes(), -1);
 }
 
 TEST(ConfigTest, ValidatesRangesAndNames) {
@@ -222,6 +240,11 @@ TEST(CommandLineTest, ActionsAndHelp) {
   EXPECT_EQ(ParseCommandLine({"--print-default-config"})->action, CommandLine::Action::kPrintDefaultConfig);
   EXPECT_EQ(ParseCommandLine({"--version"})->action, CommandLine::Action::kVersion);
   EXPECT_EQ(ParseCommandLine({"--help"})->action, CommandLine::Action::kHelp);
+  EXPECT_EQ(ParseCommandLine({"-h"})->action, CommandLine::Action::kHelp);
+  EXPECT_EQ(MessageOf(ParseCommandLine({"--metircs=x:1"}).status()),
+            "there is no flag --metircs; did you mean --metrics?");
+  EXPECT_EQ(MessageOf(ParseCommandLine({"--xyzzy"}).status()), "there is no flag --xyzzy; see --help");
+  EXPECT_THAT(HelpText(), HasSubstr("\n  -h, --help"));
   EXPECT_THAT(HelpText(), HasSubstr("--listen=ADDRESS"));
 }
 
