@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,14 @@ struct PreparedWorkload {
 // Compiles the workload on the server. Its refusal where the server does not take the graph.
 absl::StatusOr<PreparedWorkload> Prepare(client::Client& client, const Workload& workload, double weight,
                                          const client::ExecuteOptions& options);
+
+// The state of a run that is under way.
+struct LoadProgress {
+  absl::Duration passed;  // of `whole`
+  absl::Duration whole;   // warm-up and duration
+  int64_t ok = 0;
+  int64_t not_ok = 0;  // refused, failed, or ended by us
+};
 
 // One run: its callers, its calls, and its time.
 struct LoadPlan {
@@ -54,6 +63,10 @@ struct LoadPlan {
   uint64_t seed = 1;
   // Ends the run early where it becomes true. Must outlive the run.
   const std::atomic<bool>* interrupted = nullptr;
+  // Ends the run early after this time in which no call reached a server; 0: never.
+  absl::Duration give_up = absl::Seconds(10);
+  // Gets the state of the run some times a second, from the thread that keeps time; may be empty.
+  std::function<void(const LoadProgress&)> progress;
 };
 
 }  // namespace tensord::load

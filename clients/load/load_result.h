@@ -67,6 +67,7 @@ struct LoadResult {
   int64_t failed_dials = 0;               // connections to cut that could not be made
   double client_cores = 0;                // processor time of this process per second
   bool is_interrupted = false;
+  bool is_server_gone = false;  // ended early, as no server was reached for the plan's `give_up`
 
   WorkloadResult Total() const;
   // Successful calls a second.

@@ -37,6 +37,7 @@ constexpr std::chrono::seconds kLateness(1);
 // Between looks at whether the run is interrupted, and between calls to a server that is gone.
 constexpr std::chrono::milliseconds kLook(50);
 constexpr std::chrono::milliseconds kUnreachablePause(10);
+constexpr std::chrono::milliseconds kBetweenProgress(200);
 // The most calls sent at once if more are due than we can send, so that fates and interruptions are not late.
 constexpr int kSliceCalls = 64;
 constexpr std::chrono::milliseconds kSlice(1);
@@ -48,6 +49,9 @@ double ProcessorSeconds() {
   getrusage(RUSAGE_SELF, &usage);
   return absl::ToDoubleSeconds(absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime));
 }
+
+// The time since which no server was reached, while one is.
+constexpr Clock::time_point kReachable = Clock::time_point::max();
 
 // Lets this thread wake up on time rather than within the 50 us that are usual.
 class ExactSleep {
@@ -66,6 +70,9 @@ struct Worker {
   grpc::CompletionQueue queue;
   grpc::Alarm given_up;  // nothing else is waited for
   std::vector<WorkloadResult> results;
+  // Calls that have ended, for the progress: read while the thread counts.
+  std::atomic<int64_t> ok = 0;
+  std::atomic<int64_t> not_ok = 0;
   int64_t ok_in_time = 0;
   int64_t failed_dials = 0;
   std::thread thread;
@@ -81,6 +88,11 @@ class LoadRun {
 
  private:
   bool is_interrupted() const { return plan_.interrupted != nullptr && *plan_.interrupted; }
+  // Tells whether no call has reached a server for as long as the plan has patience.
+  bool IsServerGone(Clock::time_point now) const;
+  // Keeps since when calls have failed without an answer. Calls that we ended ourselves tell nothing about the server.
+  void NoteReach(const Call::Outcome& outcome);
+  void TellProgress(Clock::time_point now);
   Call* NewCall();
   Call* TakeIdle();
   void Begin(Call* call, Clock::time_point due);
@@ -103,6 +115,9 @@ class LoadRun {
   std::atomic<Clock::time_point> measured_to_;  // earlier than `ends_` where interrupted
   double processor_seconds_ = 0;
   bool was_interrupted_ = false;
+  bool is_server_gone_ = false;
+  std::atomic<Clock::time_point> unreachable_since_ = kReachable;
+  Clock::time_point next_progress_;
 
   Arrivals arrivals_;
   Clock::time_point began_;
@@ -190,6 +205,32 @@ void LoadRun::Fire(const TimerQueue::Entry& entry) {
   }
 }
 
+bool LoadRun::IsServerGone(Clock::time_point now) const {
+  const Clock::time_point since = unreachable_since_;
+  return plan_.give_up > absl::ZeroDuration() && since < now && absl::FromChrono(now - since) >= plan_.give_up;
+}
+
+void LoadRun::NoteReach(const Call::Outcome& outcome) {
+  using End = Call::Outcome::End;
+  if (outcome.is_unreachable()) {
+    Clock::time_point reachable = kReachable;
+    unreachable_since_.compare_exchange_strong(reachable, outcome.ended);
+  } else if (outcome.end == End::kOk || outcome.end == End::kFailed) {
+    if (unreachable_since_.load(std::memory_order_relaxed) != kReachable) unreachable_since_ = kReachable;
+  }
+}
+
+void LoadRun::TellProgress(Clock::time_point now) {
+  if (plan_.progress == nullptr || now < next_progress_) return;
+  next_progress_ = now + kBetweenProgress;
+  LoadProgress progress = {.passed = absl::FromChrono(now - began_), .whole = absl::FromChrono(ends_ - began_)};
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    progress.ok += worker->ok.load(std::memory_order_relaxed);
+    progress.not_ok += worker->not_ok.load(std::memory_order_relaxed);
+  }
+  plan_.progress(progress);
+}
+
 void LoadRun::KeepTime() {
   const ExactSleep exact;
   bool is_measuring = false;
@@ -199,8 +240,10 @@ void LoadRun::KeepTime() {
       processor_seconds_ = ProcessorSeconds();
     }
     const bool is_behind = plan_.rate.has_value() && SendWhatIsDue(now);
-    if (is_interrupted()) {
-      was_interrupted_ = true;
+    TellProgress(now);
+    is_server_gone_ = IsServerGone(now);
+    if (is_interrupted() || is_server_gone_) {
+      was_interrupted_ = !is_server_gone_;
       measured_to_ = std::max(now, measured_from_);
       break;
     }
@@ -212,7 +255,7 @@ void LoadRun::KeepTime() {
   }
   processor_seconds_ = is_measuring ? ProcessorSeconds() - processor_seconds_ : 0;
   if (!plan_.rate.has_value()) return;
-  while (!is_interrupted() && SendWhatIsDue(ends_)) {
+  while (!is_interrupted() && !is_server_gone_ && SendWhatIsDue(ends_)) {
     for (const TimerQueue::Entry& entry : timers_.WaitUntil(Clock::now())) Fire(entry);
   }
   for (; next_due_ < measured_to_.load(); next_due_ = began_ + absl::ToChronoNanoseconds(arrivals_.Next())) {
@@ -222,7 +265,7 @@ void LoadRun::KeepTime() {
 
 void LoadRun::Drain() {
   is_stopping_ = true;
-  const Clock::time_point limit = Clock::now() + (was_interrupted_ ? kInterruptedDrain : kDrain);
+  const Clock::time_point limit = Clock::now() + (was_interrupted_ || is_server_gone_ ? kInterruptedDrain : kDrain);
   const Clock::time_point late = limit + absl::ToChronoNanoseconds(client::kEndWithin);
   while (under_way_ > 0 && !is_abandoned_) {
     const Clock::time_point now = Clock::now();
@@ -249,6 +292,9 @@ void LoadRun::Drain() {
 void LoadRun::Count(Worker& worker, const Call::Outcome& outcome) {
   using End = Call::Outcome::End;
   const absl::Duration latency = absl::FromChrono(outcome.ended - outcome.due);
+  NoteReach(outcome);
+  std::atomic<int64_t>& ended = outcome.end == End::kOk ? worker.ok : worker.not_ok;
+  ended.store(ended.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (outcome.failed_dial) ++worker.failed_dials;
   if (outcome.end == End::kOk) {
     const int64_t mean = mean_latency_ns_.load(std::memory_order_relaxed);
@@ -342,6 +388,7 @@ LoadResult LoadRun::Collect() {
   result.measured = absl::FromChrono(measured_to_.load() - measured_from_);
   result.never_sent = never_sent_;
   result.is_interrupted = was_interrupted_;
+  result.is_server_gone = is_server_gone_;
   const double seconds = absl::ToDoubleSeconds(result.measured);
   result.client_cores = seconds > 0 ? processor_seconds_ / seconds : 0;
   return result;

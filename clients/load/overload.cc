@@ -34,6 +34,7 @@ absl::StatusOr<OverloadResult> RunOverload(LoadPlan plan, double factor, const s
     closed.concurrency = concurrency;
     const absl::StatusOr<LoadResult> step = RunLoad(closed);
     if (!step.ok()) return step.status();
+    if (step->is_server_gone) return absl::UnavailableError("the server is gone before the peak was known");
     if (step->is_interrupted) return absl::CancelledError("interrupted before the peak was known");
     flat_steps = step->goodput() > kLeastGain * result.peak_goodput ? 0 : flat_steps + 1;
     if (step->goodput() > result.peak_goodput) {

@@ -179,7 +179,7 @@ TEST_F(QuarantineTest, WhatCrashesInAKernelIsRefusedByTheNextServerAndOthersAreS
     EXPECT_TRUE(Execute(*stub_, RequestOf(Innocent(), {Sixteen()}), &response).ok());
     EXPECT_THAT(LogText(), AllOf(HasSubstr("program in quarantine"), HasSubstr(fingerprint)));
     const cli::Outcome listed = Ctl({"programs"});
-    EXPECT_THAT(listed.out, HasSubstr(fingerprint.substr(0, 12) + " quarantine"));
+    EXPECT_THAT(listed.out, HasSubstr(fingerprint.substr(0, 12) + "  quarantine"));
     EXPECT_THAT(listed.out, HasSubstr(absl::StrCat("signal ", way.signal, " in its run, 2")));
     Stop();
     // Not once, but until it is released.

@@ -12,11 +12,15 @@
 #include "clients/cli/bench/bench_workloads.h"
 #include "clients/cli/shell/command.h"
 #include "clients/cli/shell/interrupt.h"
+#include "clients/cli/shell/line_wrap.h"
+#include "clients/cli/shell/progress_line.h"
 #include "clients/load/load_run.h"
 #include "clients/load/overload.h"
 
 namespace tensord::cli {
 namespace {
+
+constexpr size_t kIndent = 4;  // of what a narrow screen breaks
 
 // The workloads of one run.
 struct Mix {
@@ -29,7 +33,7 @@ class Bench {
  public:
   // `file` gets the report as JSON too; it may be null.
   Bench(const BenchFlagValues& values, Console& console, Console* file)
-      : values_(values), console_(console), file_(file) {}
+      : values_(values), console_(console), file_(file), progress_(console) {}
 
   // Until the first that cannot start, or an interruption.
   absl::Status RunAll(client::Client& client, std::vector<BenchMix> mixes) {
@@ -73,53 +77,62 @@ class Bench {
   absl::Status RunMix(const Mix& mix) {
     if (values_.overload.has_value()) return RunOverload(mix);
     for (const int concurrency : values_.concurrencies) {
-      const absl::Status ran = RunLoop({.workload = mix.name, .concurrency = concurrency}, mix);
+      const absl::Status ran =
+          RunLoop({.workload = mix.name, .connections = values_.plan.connections, .concurrency = concurrency}, mix);
       if (!ran.ok() || is_interrupted_) return ran;
     }
     for (const double rate : values_.rates) {
-      const absl::Status ran = RunLoop({.workload = mix.name, .rate = rate}, mix);
+      const absl::Status ran =
+          RunLoop({.workload = mix.name, .connections = values_.plan.connections, .rate = rate}, mix);
       if (!ran.ok() || is_interrupted_) return ran;
     }
     return absl::OkStatus();
   }
 
-  load::LoadPlan PlanOf(const Mix& mix) const {
+  // `title` tells which run it is.
+  load::LoadPlan PlanOf(const Mix& mix, const std::string& title) {
     load::LoadPlan plan = values_.plan;
     plan.workloads = mix.workloads;
     plan.interrupted = &Interrupt::flag();
+    plan.progress = [this, title](const load::LoadProgress& progress) {
+      progress_.Show(ProgressText(progress, title));
+    };
     return plan;
   }
 
   absl::Status RunLoop(BenchRun run, const Mix& mix) {
-    load::LoadPlan plan = PlanOf(mix);
+    load::LoadPlan plan = PlanOf(mix, RunTitle(run));
     plan.concurrency = run.concurrency;
     plan.rate = run.rate;
     absl::StatusOr<load::LoadResult> result = load::RunLoad(plan);
     if (!result.ok()) return result.status();
     run.result = *std::move(result);
-    Note(std::move(run));
-    return absl::OkStatus();
+    return Note(std::move(run));
   }
 
   absl::Status RunOverload(const Mix& mix) {
     absl::StatusOr<load::OverloadResult> result =
-        load::RunOverload(PlanOf(mix), *values_.overload, values_.concurrencies);
+        load::RunOverload(PlanOf(mix, mix.name), *values_.overload, values_.concurrencies);
     if (!result.ok()) return result.status();
-    BenchRun run = {.workload = mix.name, .rate = result->offered};
+    BenchRun run = {.workload = mix.name, .connections = values_.plan.connections, .rate = result->offered};
     run.overload = {.peak_concurrency = result->peak_concurrency,
                     .peak_goodput = result->peak_goodput,
                     .goodput_ratio = result->goodput_ratio()};
     run.result = std::move(result->overload);
-    Note(std::move(run));
-    return absl::OkStatus();
+    return Note(std::move(run));
   }
 
-  void Note(BenchRun run) {
-    run.connections = values_.plan.connections;
+  // Prints the run. UNAVAILABLE if it ended because its server is gone.
+  absl::Status Note(BenchRun run) {
+    progress_.Clear();
     is_interrupted_ = run.result.is_interrupted;
     AddRunJson(RunJson(run), &json_);
-    if (!console_.is_json()) console_.out() << RunText(run) << std::flush;
+    if (!console_.is_json()) console_.out() << WrapLines(RunText(run), console_.columns(), kIndent) << std::flush;
     for (std::string& line : MissedGates(run, values_.gates)) missed_.push_back(std::move(line));
+    if (!run.result.is_server_gone) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("no call has reached the server for ",
+                                               absl::FormatDuration(values_.plan.give_up), ": ",
+                                               values_.plan.connection.target));
   }
 
   const BenchFlagValues& values_;
@@ -128,6 +141,7 @@ class Bench {
   google::protobuf::Struct json_;
   std::vector<std::string> missed_;
   bool is_interrupted_ = false;
+  ProgressLine progress_;
 };
 
 int RunBench(const Arguments& arguments, Console& console) {
@@ -166,11 +180,11 @@ Command BenchCommand() {
           .operands = "",
           .summary = "Measure how the server does under load",
           .details =
-              "LIST has commas in between. Workloads: tiny (a sum of 16 elements), busy:N (N small products in a\n"
-              "row on one core), matmul:N, upload:BYTES, download:BYTES, or a graph file; an own weight stands\n"
-              "behind a star. --deadline is that of each call. Latency counts from when a call was due, so that an\n"
-              "open loop shows what its users wait; queue and run are the server's own times, and the rest is the\n"
-              "network and both programs. Ctrl-C prints what there is.\n",
+              "LIST has commas in between. Workloads: tiny (a sum of 16 elements), busy:N (N small products in a "
+              "row on one core), matmul:N, upload:BYTES, download:BYTES, or a graph file; an own weight stands "
+              "behind a star.\n--deadline is that of each call. Latency counts from when a call was due, so that an "
+              "open loop shows what its users wait; queue and run are the server's own times, and the rest is the "
+              "network and both programs.\nCtrl-C prints what there is.\n",
           .flags = BenchFlags(),
           .run = &RunBench};
 }

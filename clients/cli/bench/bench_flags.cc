@@ -158,6 +158,7 @@ void ReadLoop(const Arguments& arguments, FlagReader& reader, BenchFlagValues* v
   plan.warmup = absl::Seconds(1);
   reader.Time("warmup", absl::ZeroDuration(), [&](absl::Duration time) { plan.warmup = time; });
   reader.Time("duration", absl::Milliseconds(1), [&](absl::Duration time) { plan.duration = time; });
+  reader.Time("give-up", absl::ZeroDuration(), [&](absl::Duration time) { plan.give_up = time; });
   reader.Real("cancel-percent", -1e-9, 100, [&](double percent) { plan.cancelled_share = percent / 100; });
   reader.Real("disconnect-percent", -1e-9, 100, [&](double percent) { plan.disconnected_share = percent / 100; });
   if (plan.cancelled_share + plan.disconnected_share > 1) {
@@ -203,6 +204,9 @@ std::vector<FlagSpec> BenchFlags() {
       {.name = "max-outstanding", .placeholder = "N", .help = "Calls that an open loop has under way; default 10000"},
       {.name = "warmup", .placeholder = "TIME", .help = "Not counted, before each run; default 1s"},
       {.name = "duration", .placeholder = "TIME", .help = "Of each run; default 10s"},
+      {.name = "give-up",
+       .placeholder = "TIME",
+       .help = "End once no call has reached a server for this long, 0s: never; default 10s"},
       {.name = "cancel-percent", .placeholder = "P", .help = "Calls that are cancelled at a random time"},
       {.name = "disconnect-percent", .placeholder = "P", .help = "Calls whose own connection is cut at a random time"},
       {.name = "priority", .placeholder = "N", .help = "Priority of the calls; default 0"},

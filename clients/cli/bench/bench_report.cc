@@ -19,11 +19,11 @@ struct QuantileName {
 constexpr QuantileName kQuantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
 
 void AppendTimes(absl::string_view label, const LatencyHistogram& times, std::string* text) {
-  absl::StrAppendFormat(text, "  %-10s", label);
+  absl::StrAppendFormat(text, "  %-8s", label);
   for (const QuantileName& quantile : kQuantiles) {
-    absl::StrAppendFormat(text, " %s %-7s", quantile.name, ShortTime(times.Quantile(quantile.fraction)));
+    absl::StrAppendFormat(text, " %s %-6s", quantile.name, ShortTime(times.Quantile(quantile.fraction)));
   }
-  absl::StrAppendFormat(text, " max %-7s mean %s\n", ShortTime(times.largest()), ShortTime(times.mean()));
+  absl::StrAppendFormat(text, " max %-6s mean %s\n", ShortTime(times.largest()), ShortTime(times.mean()));
 }
 
 void AppendWorkload(const WorkloadResult& result, bool is_open, double seconds, std::string* text) {
@@ -48,7 +48,7 @@ void AppendWorkload(const WorkloadResult& result, bool is_open, double seconds, 
     const auto& [code, reason] = failure;
     absl::StrAppendFormat(text, "  %d x %s%s\n", calls.count, absl::StatusCodeToString(code),
                           reason.empty() ? "" : absl::StrCat(" ", reason));
-    AppendTimes("  answered", calls.answered, text);
+    AppendTimes("answered", calls.answered, text);
   }
 }
 
@@ -121,12 +121,20 @@ std::string RunTitle(const BenchRun& run) {
   return title;
 }
 
+std::string ProgressText(const load::LoadProgress& progress, absl::string_view title) {
+  return absl::StrCat(absl::FormatDuration(absl::Trunc(progress.passed, absl::Seconds(1))), " of ",
+                      absl::FormatDuration(progress.whole), ", ", ShortCount(static_cast<double>(progress.ok)), " ok, ",
+                      ShortCount(static_cast<double>(progress.not_ok)), " not: ", title);
+}
+
 std::string RunText(const BenchRun& run) {
   const load::LoadResult& result = run.result;
   const double seconds = absl::ToDoubleSeconds(result.measured);
-  std::string text =
-      absl::StrFormat("%s%s\n  %.6g/s succeeded in %.3gs; this program took %.2g cores\n", RunTitle(run),
-                      result.is_interrupted ? " (interrupted)" : "", result.goodput(), seconds, result.client_cores);
+  std::string text = absl::StrFormat("%s%s\n  %.6g/s succeeded in %.3gs; this program took %.2g cores\n", RunTitle(run),
+                                     result.is_interrupted   ? " (interrupted)"
+                                     : result.is_server_gone ? " (the server is gone)"
+                                                             : "",
+                                     result.goodput(), seconds, result.client_cores);
   if (run.overload.has_value()) {
     absl::StrAppendFormat(&text, "  goodput is %.3g of the peak, %.6g/s in a closed loop of %d\n",
                           run.overload->goodput_ratio, run.overload->peak_goodput, run.overload->peak_concurrency);

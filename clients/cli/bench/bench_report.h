@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "clients/cli/bench/bench_flags.h"
+#include "clients/load/load_plan.h"
 #include "clients/load/load_result.h"
 #include "clients/load/overload.h"
 #include "google/protobuf/struct.pb.h"
@@ -32,6 +34,8 @@ struct BenchRun {
 
 // Returns the description of the run: "tiny f32, closed loop of 16 on 1 connection".
 std::string RunTitle(const BenchRun& run);
+// Returns the state of a run for people, its figures first: "3s of 11s, 12.3k ok, 5 not: tiny f32, closed loop of 16".
+std::string ProgressText(const load::LoadProgress& progress, absl::string_view title);
 // Lines for people.
 std::string RunText(const BenchRun& run);
 // The same for programs; times in milliseconds.

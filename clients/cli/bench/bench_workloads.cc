@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cli/files/graph_file.h"
 #include "clients/cli/files/npy.h"
+#include "clients/cli/shell/short_text.h"
+#include "proto/command_line/nearest_name.h"
 
 namespace tensord::cli {
 namespace {
@@ -24,6 +26,14 @@ absl::StatusOr<BenchMix> MakeMix(const BenchFlagValues& values, const BenchFiles
     mix.push_back(*std::move(workload));
   }
   return mix;
+}
+
+std::string KnownNames(const std::set<std::string>& names) {
+  return names.empty() ? "none" : ListText(std::vector<std::string>(names.begin(), names.end()));
+}
+
+std::string DidYouMean(const std::string& name, const std::set<std::string>& names) {
+  return wire::DidYouMean(name, std::vector<std::string>(names.begin(), names.end()));
 }
 
 }  // namespace
@@ -57,12 +67,14 @@ absl::Status CheckBenchNames(const BenchFlagValues& values, const BenchFiles& fi
   }
   for (const auto& [name, file] : values.files) {
     if (inputs.count(name) != 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("no graph has such an input: --input=", name, "=", file));
+    return absl::InvalidArgumentError(absl::StrCat("no graph has such an input, but ", KnownNames(inputs),
+                                                   ": --input=", name, "=", file, DidYouMean(name, inputs)));
   }
   for (const auto& [name, size] : values.symbols) {
     if (symbols.count(name) != 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("no graph has an input with such a symbol: --symbol=", name, "=", size));
+    return absl::InvalidArgumentError(absl::StrCat("no graph has an input with such a symbol, but ",
+                                                   KnownNames(symbols), ": --symbol=", name, "=", size,
+                                                   DidYouMean(name, symbols)));
   }
   return absl::OkStatus();
 }

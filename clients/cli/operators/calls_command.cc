@@ -2,24 +2,27 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "clients/cli/operators/admin_connection.h"
 #include "clients/cli/shell/command.h"
 #include "clients/cli/shell/short_text.h"
+#include "clients/cli/shell/table.h"
 
 namespace tensord::cli {
 namespace {
 
 constexpr size_t kShownDigits = 12;
 
-std::string CallLine(const v1::CallEntry& call) {
-  const absl::Duration age = absl::Seconds(call.age().seconds()) + absl::Nanoseconds(call.age().nanos());
-  const auto shown = [](const std::string& text) { return text.empty() ? std::string("-") : text; };
-  return absl::StrFormat("%-8s %8s %-13s %-12s %-16s %-12s %-8s %-32s %s%s\n", call.id(), ShortTime(age), call.method(),
-                         call.stage(), shown(call.tenant()), shown(call.fingerprint().substr(0, kShownDigits)),
-                         shown(call.device()), shown(call.peer()), call.request_id(),
-                         call.streamed() ? " (of a stream)" : "");
+std::string CallsText(const v1::ListCallsResponse& calls) {
+  Table table({"CALL", ">AGE", "METHOD", "STAGE", "TENANT", "PROGRAM", "DEVICE", "PEER", "REQUEST"});
+  for (const v1::CallEntry& call : calls.calls()) {
+    const absl::Duration age = absl::Seconds(call.age().seconds()) + absl::Nanoseconds(call.age().nanos());
+    table.Add({call.id(), ShortTime(age), call.method(), call.stage(), call.tenant(),
+               call.fingerprint().substr(0, kShownDigits), call.device(), call.peer(),
+               absl::StrCat(call.request_id(), call.streamed() ? " (of a stream)" : "")});
+  }
+  return table.Text();
 }
 
 int Cancel(client::AdminClient& admin, const std::vector<std::string>& ids, Console& console) {
@@ -43,7 +46,7 @@ int Calls(const Arguments& arguments, Console& console) {
     const absl::StatusOr<v1::ListCallsResponse> calls = admin.ListCalls(request);
     if (!calls.ok()) return console.Fail(calls.status());
     if (console.is_json()) return console.PrintJson(*calls);
-    for (const v1::CallEntry& call : calls->calls()) console.out() << CallLine(call);
+    console.out() << CallsText(*calls);
     if (calls->count() > calls->calls_size()) {
       console.out() << "and " << calls->count() - calls->calls_size() << " younger ones\n";
     }
@@ -65,8 +68,8 @@ Command CallsCommand() {
       .operands = "",
       .summary = "List the calls in progress, the oldest first, or end one",
       .details =
-          "One line each: id, age, method, where it is, tenant, program, device, peer (of a unix socket its process\n"
-          "and user), request id. Who holds a device is in compute; who waits for it is in queue.\n",
+          "The peer of a unix socket is its process and user. A call that holds a device is in the stage compute, one "
+          "that waits for it in queue.\n",
       .flags = std::move(flags),
       .run = &Calls};
 }

@@ -1,21 +1,26 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "clients/cli/operators/admin_connection.h"
 #include "clients/cli/operators/channelz.h"
 #include "clients/cli/shell/command.h"
+#include "clients/cli/shell/table.h"
 #include "google/protobuf/struct.pb.h"
 
 namespace tensord::cli {
 namespace {
 
-std::string ConnectionLine(const ServerConnection& connection) {
-  return absl::StrFormat("%-24s %-9s %8d calls %6d open %8d failed %10d in %10d out  %s\n",
-                         connection.remote.empty() ? connection.local : connection.remote,
-                         connection.encrypted ? "encrypted" : "plain", connection.calls_started, connection.calls_open,
-                         connection.calls_failed, connection.messages_received, connection.messages_sent,
-                         connection.last_call);
+std::string ConnectionsText(const std::vector<ServerConnection>& connections) {
+  Table table({"ADDRESS", "SECURITY", ">CALLS", ">OPEN", ">FAILED", ">IN", ">OUT", "LAST CALL"});
+  for (const ServerConnection& connection : connections) {
+    table.Add({connection.remote.empty() ? connection.local : connection.remote,
+               connection.encrypted ? "encrypted" : "plain", absl::StrCat(connection.calls_started),
+               absl::StrCat(connection.calls_open), absl::StrCat(connection.calls_failed),
+               absl::StrCat(connection.messages_received), absl::StrCat(connection.messages_sent),
+               connection.last_call});
+  }
+  return table.Text();
 }
 
 google::protobuf::Struct JsonOf(const std::vector<ServerConnection>& connections) {
@@ -41,7 +46,7 @@ int Connections(const Arguments& arguments, Console& console) {
     const absl::StatusOr<std::vector<ServerConnection>> connections = ListConnections(admin);
     if (!connections.ok()) return console.Fail(connections.status());
     if (console.is_json()) return console.PrintJson(JsonOf(*connections));
-    for (const ServerConnection& connection : *connections) console.out() << ConnectionLine(connection);
+    console.out() << ConnectionsText(*connections);
     return kExitOk;
   });
 }
@@ -52,10 +57,7 @@ Command ConnectionsCommand() {
   return {.name = "connections",
           .operands = "",
           .summary = "List who is connected to the server, operators too",
-          .details =
-              "One line each: address, encryption, calls, those that are open and those that failed, messages in and "
-              "out, the\n"
-              "time of the last call. What else gRPC knows, grpc.channelz.v1 tells on the same listener.\n",
+          .details = "IN and OUT are messages.\nWhat else gRPC knows, grpc.channelz.v1 tells on the same listener.\n",
           .flags = AdminFlags(),
           .run = &Connections};
 }

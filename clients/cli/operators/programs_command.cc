@@ -9,6 +9,7 @@
 #include "clients/cli/operators/named_programs.h"
 #include "clients/cli/shell/command.h"
 #include "clients/cli/shell/short_text.h"
+#include "clients/cli/shell/table.h"
 
 namespace tensord::cli {
 namespace {
@@ -25,25 +26,36 @@ std::string WhyQuarantined(const v1::Quarantine& quarantine) {
       absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(quarantine.since().seconds()), absl::UTCTimeZone()));
 }
 
-std::string ProgramLine(const v1::ProgramEntry& entry) {
+std::vector<std::string> ProgramCells(const v1::ProgramEntry& entry) {
   const bool is_in_memory = !entry.program().device().empty();
-  std::string used = "-";
+  std::string used;
   if (entry.has_last_used()) {
     const absl::Time time = absl::FromUnixSeconds(entry.last_used().seconds());
     used = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
   }
-  const absl::string_view place = entry.has_quarantine() ? "quarantine"
-                                  : !is_in_memory        ? "disk"
-                                  : entry.on_disk()      ? "memory, disk"
-                                                         : "memory";
-  std::string mean = "-";
+  const std::string place = entry.has_quarantine() ? "quarantine"
+                            : !is_in_memory        ? "disk"
+                            : entry.on_disk()      ? "memory,disk"
+                                                   : "memory";
+  std::string mean;
   if (entry.has_mean_run_time()) {
     mean = ShortTime(absl::Seconds(entry.mean_run_time().seconds()) + absl::Nanoseconds(entry.mean_run_time().nanos()));
   }
-  return absl::StrFormat("%s %-12s %-8s %12d bytes %9d runs %8s  %-20s %-16s %s\n",
-                         entry.program().fingerprint().substr(0, kShownDigits), place, entry.program().device(),
-                         entry.bytes(), entry.run_count(), mean, used, entry.tenant().empty() ? "-" : entry.tenant(),
-                         entry.has_quarantine() ? WhyQuarantined(entry.quarantine()) : entry.graph_name());
+  return {entry.program().fingerprint().substr(0, kShownDigits),
+          place,
+          entry.program().device(),
+          absl::StrCat(entry.bytes()),
+          absl::StrCat(entry.run_count()),
+          mean,
+          used,
+          entry.tenant(),
+          entry.has_quarantine() ? WhyQuarantined(entry.quarantine()) : entry.graph_name()};
+}
+
+std::string ProgramsText(const v1::ListProgramsResponse& programs) {
+  Table table({"PROGRAM", "PLACE", "DEVICE", ">BYTES", ">RUNS", ">MEAN RUN", "LAST USED", "TENANT", "GRAPH"});
+  for (const v1::ProgramEntry& entry : programs.programs()) table.Add(ProgramCells(entry));
+  return table.Text();
 }
 
 int Release(const Arguments& arguments, Console& console) {
@@ -72,7 +84,7 @@ int ListPrograms(const Arguments& arguments, Console& console) {
     absl::StatusOr<v1::ListProgramsResponse> programs = admin.ListPrograms();
     if (!programs.ok()) return console.Fail(programs.status());
     if (console.is_json()) return console.PrintJson(*programs);
-    for (const v1::ProgramEntry& entry : programs->programs()) console.out() << ProgramLine(entry);
+    console.out() << ProgramsText(*programs);
     return kExitOk;
   });
 }
@@ -98,10 +110,9 @@ Command ProgramsCommand() {
           .operands = "[FINGERPRINT…]",
           .summary = "List the programs that the server keeps, or release them from quarantine",
           .details =
-              "One line each: fingerprint, where it is, device, memory, runs, how long the latest took on average, "
-              "last use,\n"
-              "the tenant whose run was the last, the graph's name; of one in quarantine why it is there. A "
-              "fingerprint may be shortened to what tells it from others.\n",
+              "MEAN RUN is that of the latest runs, TENANT the one whose run was the last. A program in quarantine has "
+              "the reason in place of its graph.\n"
+              "A fingerprint may be shortened to what tells it from others.\n",
           .flags = std::move(flags),
           .run = &Programs};
 }

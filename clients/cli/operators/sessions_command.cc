@@ -2,16 +2,21 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "clients/cli/operators/admin_connection.h"
 #include "clients/cli/shell/command.h"
+#include "clients/cli/shell/table.h"
 
 namespace tensord::cli {
 namespace {
 
-std::string SessionLine(const v1::SessionEntry& entry) {
-  return absl::StrFormat("%s %-16s %8d tensors %14d bytes  lease %d s\n", entry.session().id(), entry.tenant(),
-                         entry.tensor_count(), entry.byte_count(), entry.lease_left().seconds());
+std::string SessionsText(const v1::ListSessionsResponse& sessions) {
+  Table table({"SESSION", "TENANT", ">TENSORS", ">BYTES", ">LEASE LEFT"});
+  for (const v1::SessionEntry& entry : sessions.sessions()) {
+    table.Add({entry.session().id(), entry.tenant(), absl::StrCat(entry.tensor_count()),
+               absl::StrCat(entry.byte_count()), absl::StrCat(entry.lease_left().seconds(), "s")});
+  }
+  return table.Text();
 }
 
 int Close(client::AdminClient& admin, const std::vector<std::string>& sessions, Console& console) {
@@ -30,7 +35,7 @@ int Sessions(const Arguments& arguments, Console& console) {
     absl::StatusOr<v1::ListSessionsResponse> sessions = admin.ListSessions();
     if (!sessions.ok()) return console.Fail(sessions.status());
     if (console.is_json()) return console.PrintJson(*sessions);
-    for (const v1::SessionEntry& entry : sessions->sessions()) console.out() << SessionLine(entry);
+    console.out() << SessionsText(*sessions);
     return kExitOk;
   });
 }
@@ -46,7 +51,7 @@ Command SessionsCommand() {
   return {.name = "sessions",
           .operands = "",
           .summary = "List the sessions of the server's clients, or end one",
-          .details = "One line each: id, tenant, resident tensors, their bytes, what is left of the lease.\n",
+          .details = "Tensors are those that stay on the server. A session ends when nothing is left of its lease.\n",
           .flags = std::move(flags),
           .run = &Sessions};
 }

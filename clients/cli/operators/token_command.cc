@@ -78,7 +78,8 @@ Command TokenCommand() {
       .summary = "Make a random token, and its line for the server's file of callers",
       .details =
           "The client keeps the token (TENSORD_TOKEN or --token-file); the line goes into the file that the "
-          "server's setting\nidentity.file names. The server learns the token's hash only. No server is asked.\n",
+          "server's setting "
+          "identity.file names. The server learns the token's hash only. No server is asked.\n",
       .flags = {{.name = "tenant", .placeholder = "NAME", .help = "Whose calls they will be; default \"default\""},
                 {.name = "roles", .placeholder = "ROLES", .help = "Of execute, read and admin; default execute,read"},
                 {.name = "json", .help = "Print the result as JSON"}},

@@ -78,7 +78,7 @@ bool WaitFor(absl::Duration duration, Terminal& terminal) {
 
 void Print(const ServerView& view, bool is_live, const Terminal& terminal, Console& console) {
   if (console.is_json()) {
-    console.PrintJson(ServerViewJson(view));
+    console.PrintJsonLine(ServerViewJson(view));
   } else if (is_live) {
     console.out() << Terminal::Redrawn(ServerViewLines(view, terminal.Size()));
   } else {
@@ -142,9 +142,9 @@ Command TopCommand() {
           .operands = "",
           .summary = "Show what the server does, live",
           .details =
-              "Rates and latencies are those since the look before, from the page that the server's --metrics serves;\n"
-              "they are the server's own, without the network. On a terminal the view has its size, goes on when the "
-              "server\n"
+              "Rates and latencies are those since the look before, from the page that the server's --metrics serves; "
+              "they are the server's own, without the network.\nOn a terminal the view has its size, goes on when the "
+              "server "
               "has started again, and ends with q or Ctrl-C; elsewhere it ends when the server does.\n",
           .flags = std::move(flags),
           .run = &Top};

@@ -11,6 +11,7 @@
 #include "clients/cli/files/npy.h"
 #include "clients/cli/programs/einsum_graph.h"
 #include "clients/cli/programs/program_flags.h"
+#include "clients/cli/programs/tensor_files.h"
 #include "clients/cli/programs/timed_run.h"
 #include "clients/cli/shell/command.h"
 #include "google/protobuf/struct.pb.h"
@@ -57,11 +58,20 @@ absl::StatusOr<std::vector<client::HostTensor>> ReadOperands(const Arguments& ar
   return operands;
 }
 
-int Explain(const ProgramFlagValues& values, const v1::Graph& graph, Console& console) {
+std::vector<TensorFile> FilesOf(const Arguments& arguments, const std::vector<client::HostTensor>& operands) {
+  std::vector<TensorFile> files;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    files.push_back(DescribeTensorFile(absl::StrCat("operand ", i), arguments.positional()[i + 1], operands[i]));
+  }
+  return files;
+}
+
+int Explain(const ProgramFlagValues& values, const v1::Graph& graph, const std::vector<TensorFile>& files,
+            Console& console) {
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values.connection);
   if (!client.ok()) return console.Fail(client.status());
   const absl::StatusOr<std::string> text = (*client)->Explain(graph, values.options);
-  if (!text.ok()) return console.Fail(text.status());
+  if (!text.ok()) return FailWithTensors(text.status(), files, console);
   if (console.is_json()) {
     google::protobuf::Struct result;
     (*result.mutable_fields())["text"].set_string_value(*text);
@@ -72,11 +82,12 @@ int Explain(const ProgramFlagValues& values, const v1::Graph& graph, Console& co
 }
 
 // Prints the order in which the server would contract the operands, and its cost.
-int PrintPlan(const ProgramFlagValues& values, const v1::Graph& graph, Console& console) {
+int PrintPlan(const ProgramFlagValues& values, const v1::Graph& graph, const std::vector<TensorFile>& files,
+              Console& console) {
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values.connection);
   if (!client.ok()) return console.Fail(client.status());
   const absl::StatusOr<std::vector<v1::ContractionPlan>> plans = (*client)->PlanContractions(graph, values.options);
-  if (!plans.ok()) return console.Fail(plans.status());
+  if (!plans.ok()) return FailWithTensors(plans.status(), files, console);
   if (plans->size() != 1)
     return console.Fail(absl::UnimplementedError("the server does not say how it plans an einsum"));
   const v1::ContractionPlan& plan = plans->front();
@@ -98,11 +109,12 @@ int Einsum(const Arguments& arguments, Console& console) {
   const absl::StatusOr<std::vector<client::HostTensor>> operands = ReadOperands(arguments);
   if (!operands.ok()) return console.Fail(operands.status());
   const v1::Graph graph = EinsumGraph(*einsum, *operands);
-  if (arguments.Has("path")) return PrintPlan(*values, graph, console);
-  if (arguments.Has("explain")) return Explain(*values, graph, console);
+  const std::vector<TensorFile> files = FilesOf(arguments, *operands);
+  if (arguments.Has("path")) return PrintPlan(*values, graph, files, console);
+  if (arguments.Has("explain")) return Explain(*values, graph, files, console);
 
   absl::StatusOr<RunReport> report = CompileAndRun(*values, graph, *operands);
-  if (!report.ok()) return console.Fail(report.status());
+  if (!report.ok()) return FailWithTensors(report.status(), files, console);
   const std::string file = arguments.Value("output").value_or("");
   report->outputs.push_back({.name = graph.outputs(0).name(), .file = file});
   if (!file.empty()) {
@@ -138,9 +150,9 @@ Command EinsumCommand() {
       .operands = "EQUATION FILE…",
       .summary = "Sum products of tensors in .npy files",
       .details =
-          "EQUATION is Einstein's notation: \"ij,jk->ik\" multiplies two matrices, one file each. \"...\" stands\n"
-          "for axes without labels, parentheses fix the order of contraction: \"(ij,jk),kl->il\". Without an arrow\n"
-          "the result has the labels that occur once, in the order of the alphabet. Operands of several dtypes are\n"
+          "EQUATION is Einstein's notation: \"ij,jk->ik\" multiplies two matrices, one file each. \"...\" stands "
+          "for axes without labels, parentheses fix the order of contraction: \"(ij,jk),kl->il\".\nWithout an arrow "
+          "the result has the labels that occur once, in the order of the alphabet. Operands of several dtypes are "
           "converted to the one that NumPy's promotion gives.\n",
       .flags = std::move(flags),
       .run = &Einsum};

@@ -73,7 +73,7 @@ Command ExplainCommand() {
           .operands = "GRAPH|FINGERPRINT",
           .summary = "Say how the server runs a graph or a program that it has, and why",
           .details =
-              "A program of the server is named by its fingerprint, or, for callers with the role admin, the\n"
+              "A program of the server is named by its fingerprint, or, for callers with the role admin, the "
               "first digits of that, as logs have them.\n"
               "A drawing: tensordctl explain --dot GRAPH | dot -Tsvg -o program.svg\n",
           .flags = std::move(flags),

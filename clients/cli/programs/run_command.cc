@@ -13,8 +13,11 @@
 #include "clients/cli/programs/program_flags.h"
 #include "clients/cli/programs/run_report.h"
 #include "clients/cli/programs/run_trace.h"
+#include "clients/cli/programs/tensor_files.h"
 #include "clients/cli/programs/timed_run.h"
 #include "clients/cli/shell/command.h"
+#include "clients/cli/shell/short_text.h"
+#include "proto/command_line/nearest_name.h"
 
 namespace tensord::cli {
 namespace {
@@ -40,14 +43,26 @@ size_t CountOfStandardOutput(const Files& outputs, const std::optional<std::stri
   return static_cast<size_t>(std::count_if(outputs.begin(), outputs.end(), is_standard)) + (trace == "-" ? 1 : 0);
 }
 
+// Refuses files of values that the graph lacks.
 template <typename Values>
 absl::Status CheckNames(const Files& files, absl::string_view flag, const Values& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.push_back(value.name());
   for (const auto& [name, file] : files) {
-    bool is_known = false;
-    for (const auto& value : values) is_known = is_known || value.name() == name;
-    if (!is_known) {
-      return absl::InvalidArgumentError(absl::StrCat("the graph has no such value: --", flag, "=", name, "=", file));
-    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the graph has no such ", flag, ", but ",
+                                                   names.empty() ? "none" : ListText(names), ": --", flag, "=", name,
+                                                   "=", file, wire::DidYouMean(name, names)));
+  }
+  return absl::OkStatus();
+}
+
+// Refuses a graph with an input that no file is for.
+absl::Status CheckThatAllAreGiven(const Files& files, const v1::Graph& graph) {
+  for (const v1::GraphInput& input : graph.inputs()) {
+    if (files.count(input.name()) != 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("an input of the graph has no value; add --input=", input.name(), "=FILE.npy"));
   }
   return absl::OkStatus();
 }
@@ -55,15 +70,21 @@ absl::Status CheckNames(const Files& files, absl::string_view flag, const Values
 absl::StatusOr<std::vector<client::HostTensor>> ReadInputs(const v1::Graph& graph, const Files& files) {
   std::vector<client::HostTensor> tensors;
   for (const v1::GraphInput& input : graph.inputs()) {
-    const auto file = files.find(input.name());
-    if (file == files.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("an input has no value; add --input=", input.name(), "=FILE.npy"));
-    }
-    absl::StatusOr<client::HostTensor> tensor = ReadNpy(file->second);
+    absl::StatusOr<client::HostTensor> tensor = ReadNpy(files.at(input.name()));
     if (!tensor.ok()) return tensor.status();
     tensors.push_back(*std::move(tensor));
   }
   return tensors;
+}
+
+std::vector<TensorFile> DescribeInputs(const v1::Graph& graph, const Files& files,
+                                       const std::vector<client::HostTensor>& tensors) {
+  std::vector<TensorFile> described;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::string& name = graph.inputs(static_cast<int>(i)).name();
+    described.push_back(DescribeTensorFile(absl::StrCat("input ", name), files.at(name), tensors[i]));
+  }
+  return described;
 }
 
 int Run(const Arguments& arguments, Console& console) {
@@ -83,12 +104,13 @@ int Run(const Arguments& arguments, Console& console) {
   if (!graph.ok()) return console.Fail(graph.status());
   absl::Status names = CheckNames(*input_files, "input", graph->inputs());
   if (names.ok()) names = CheckNames(*output_files, "output", graph->outputs());
+  if (names.ok()) names = CheckThatAllAreGiven(*input_files, *graph);
   if (!names.ok()) return console.Usage("run", names.message());
   absl::StatusOr<std::vector<client::HostTensor>> inputs = ReadInputs(*graph, *input_files);
   if (!inputs.ok()) return console.Fail(inputs.status());
 
   absl::StatusOr<RunReport> report = CompileAndRun(*values, *graph, *inputs);
-  if (!report.ok()) return console.Fail(report.status());
+  if (!report.ok()) return FailWithTensors(report.status(), DescribeInputs(*graph, *input_files, *inputs), console);
   for (int i = 0; i < graph->outputs_size(); ++i) {
     const auto file = output_files->find(graph->outputs(i).name());
     report->outputs.push_back(
@@ -127,7 +149,7 @@ Command RunCommand() {
           .operands = "GRAPH",
           .summary = "Evaluate a graph on values from .npy files",
           .details =
-              "GRAPH is a tensord.v1.Graph: JSON (.json), text format (.textproto, .txtpb, .pbtxt) or wire\n"
+              "GRAPH is a tensord.v1.Graph: JSON (.json), text format (.textproto, .txtpb, .pbtxt) or wire "
               "format (.pb, .binpb); \"-\" reads JSON from standard input. Constants' data in JSON is base64.\n"
               "A BF16 result is written with elements \"<V2\"; in NumPy: .view(ml_dtypes.bfloat16).\n",
           .flags = std::move(flags),

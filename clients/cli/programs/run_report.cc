@@ -27,8 +27,7 @@ void AddOutput(const RunReport::Output& output, const client::HostTensor& tensor
     (*fields)["file"].set_string_value(output.file);
     return;
   }
-  auto* values = (*fields)["first_values"].mutable_list_value();
-  for (const std::string& value : FirstValues(tensor, kValuesInJson)) values->add_values()->set_string_value(value);
+  *(*fields)["first_values"].mutable_list_value() = FirstValues(tensor, kValuesInJson);
 }
 
 int PrintJson(const RunReport& report, Console& console) {

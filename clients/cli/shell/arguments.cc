@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "proto/command_line/nearest_name.h"
 
 namespace tensord::cli {
 namespace {
@@ -16,6 +17,12 @@ std::string WithLongName(absl::Span<const FlagSpec> flags, const std::string& wo
   if (word.size() != 2 || word[0] != '-' || word[1] == '-') return word;
   const auto flag = std::find_if(flags.begin(), flags.end(), [&](const FlagSpec& f) { return f.letter == word[1]; });
   return flag == flags.end() ? word : absl::StrCat("--", flag->name);
+}
+
+std::vector<std::string> NamesOf(absl::Span<const FlagSpec> flags) {
+  std::vector<std::string> names;
+  for (const FlagSpec& flag : flags) names.push_back(flag.name);
+  return names;
 }
 
 }  // namespace
@@ -40,7 +47,10 @@ absl::StatusOr<Arguments> Arguments::Parse(absl::Span<const FlagSpec> flags, abs
     const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
     const auto flag =
         std::find_if(flags.begin(), flags.end(), [&name](const FlagSpec& spec) { return spec.name == name; });
-    if (flag == flags.end()) return absl::InvalidArgumentError(absl::StrCat("unknown flag: --", name));
+    if (flag == flags.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown flag: --", name, wire::DidYouMean(name, NamesOf(flags), "--")));
+    }
     std::string value;
     if (flag->placeholder.empty()) {
       if (equals != std::string::npos) return absl::InvalidArgumentError(absl::StrCat("flag takes no value: ", word));

@@ -14,7 +14,7 @@ struct Command {
   std::string name;
   std::string operands;  // for the usage line, for example "GRAPH"; empty: it takes none
   std::string summary;   // one line
-  std::string details;   // lines for the command's own help
+  std::string details;   // paragraphs for the command's own help, each a line
   std::vector<FlagSpec> flags;
   int (*run)(const Arguments& arguments, Console& console);
 };
@@ -40,7 +40,13 @@ Command DrainCommand();
 Command ProfileCommand();
 Command ConnectionsCommand();
 
-// Runs "tensordctl WORDS…" and returns its exit status.
+// Returns all commands with all of their flags, in the order of the help: the one table that the command line, the help
+// and whatever is made of them read.
+std::vector<Command> AllCommands();
+// Returns the flags that stand in place of a command.
+std::vector<FlagSpec> FlagsWithoutCommand();
+
+// Runs "tensordctl WORDS…" and returns its exit status. A command's flags may stand before its name too.
 int Dispatch(const std::vector<std::string>& words, Console& console);
 
 }  // namespace tensord::cli

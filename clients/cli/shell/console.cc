@@ -1,37 +1,18 @@
 #include "clients/cli/shell/console.h"
 
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "google/protobuf/descriptor.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "clients/cli/shell/json_text.h"
 #include "google/protobuf/struct.pb.h"
-#include "google/protobuf/util/json_util.h"
-#include "google/protobuf/util/type_resolver.h"
-#include "google/protobuf/util/type_resolver_util.h"
 #include "tensord/error_detail.h"
 
 namespace tensord::cli {
 namespace {
 
 using client::ErrorDetail;
-
-constexpr char kTypeUrlPrefix[] = "type.googleapis.com";
-
-// Returns the message's bytes with the entries of its maps in order, so that the same result prints as the same text.
-std::string SortedBytes(const google::protobuf::Message& message) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
 
 std::string DetailLines(const ErrorDetail& detail) {
   std::string lines;
@@ -70,21 +51,12 @@ void AddFailure(const absl::Status& status, const std::optional<ErrorDetail>& de
 }  // namespace
 
 int Console::PrintJson(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.preserve_proto_field_names = true;
-  const std::unique_ptr<google::protobuf::util::TypeResolver> types(
-      google::protobuf::util::NewTypeResolverForDescriptorPool(kTypeUrlPrefix,
-                                                               message.GetDescriptor()->file()->pool()));
-  std::string text;
-  const auto status = google::protobuf::util::BinaryToJsonString(
-      types.get(), absl::StrCat(kTypeUrlPrefix, "/", message.GetDescriptor()->full_name()), SortedBytes(message), &text,
-      options);
-  if (!status.ok()) {
-    err_ << "tensordctl: cannot print as JSON: " << status.ToString() << "\n";
-    return kExitFailed;
-  }
-  out_ << text;
+  out_ << JsonText(message, JsonLayout::kIndented);
+  return kExitOk;
+}
+
+int Console::PrintJsonLine(const google::protobuf::Message& message) {
+  out_ << JsonText(message, JsonLayout::kOneLine);
   return kExitOk;
 }
 

@@ -1,6 +1,10 @@
 #include "clients/cli/shell/short_text.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace tensord::cli {
 
@@ -34,6 +38,13 @@ std::string ShortBytes(double bytes) {
     unit = larger;
   }
   return absl::StrFormat(bytes < 999.5 ? "%.3g %sB" : "%.0f %sB", bytes, unit);
+}
+
+std::string ListText(absl::Span<const std::string> names) {
+  constexpr size_t kMostNames = 10;
+  const size_t shown = std::min(names.size(), kMostNames);
+  const std::string rest = names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "";
+  return absl::StrCat(absl::StrJoin(names.first(shown), ", "), rest);
 }
 
 }  // namespace tensord::cli

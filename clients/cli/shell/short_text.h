@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 namespace tensord::cli {
 
@@ -13,6 +14,8 @@ std::string ShortTime(absl::Duration duration);
 std::string ShortCount(double count);
 // "1.23 MiB", with three digits.
 std::string ShortBytes(double bytes);
+// "a, b, c and 7 more", with at most ten names.
+std::string ListText(absl::Span<const std::string> names);
 
 }  // namespace tensord::cli
 

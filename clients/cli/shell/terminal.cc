@@ -14,6 +14,12 @@ constexpr char kHome[] = "\x1b[H", kClearToEndOfLine[] = "\x1b[K", kClearBelow[]
 
 }  // namespace
 
+ScreenSize ScreenSizeOf(int descriptor) {
+  winsize size = {};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) return {};
+  return {.rows = size.ws_row, .columns = size.ws_col};
+}
+
 Terminal::Terminal() : is_screen_(isatty(STDOUT_FILENO) == 1) {
   // In the background it is another's, and to change it would stop the process.
   const bool is_ours = is_screen_ && isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -29,17 +35,16 @@ Terminal::~Terminal() {
   if (has_keys_) tcsetattr(STDIN_FILENO, TCSANOW, &former_);
 }
 
-ScreenSize Terminal::Size() const {
-  winsize size = {};
-  if (!is_screen_ || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) return {};
-  return {.rows = size.ws_row, .columns = size.ws_col};
-}
+ScreenSize Terminal::Size() const { return is_screen_ ? ScreenSizeOf(STDOUT_FILENO) : ScreenSize(); }
 
 std::string Terminal::Redrawn(const std::vector<std::string>& lines) {
   std::string text = kHome;
-  // Behind the last line there is no other, which would move the first one out.
-  for (size_t i = 0; i < lines.size(); ++i) absl::StrAppend(&text, i == 0 ? "" : "\n", lines[i], kClearToEndOfLine);
-  return absl::StrCat(text, kClearBelow);
+  // Each line is cleared before it is written: behind one as long as the screen is wide, that would take its last
+  // character. Behind the last line there is no other, which would move the first one out.
+  for (size_t i = 0; i < lines.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : "\n", i + 1 == lines.size() ? kClearBelow : kClearToEndOfLine, lines[i]);
+  }
+  return text;
 }
 
 bool Terminal::WaitForKey(char key, absl::Duration duration) {

@@ -18,6 +18,9 @@ struct ScreenSize {
   size_t columns = std::numeric_limits<size_t>::max();
 };
 
+// Returns the size of a terminal at the moment; without bounds if the descriptor is none.
+ScreenSize ScreenSizeOf(int descriptor);
+
 // Standard output, and the keys typed on standard input, if they are the user's terminal. While it exists, keys come at
 // once and are not shown. One at a time.
 class Terminal {

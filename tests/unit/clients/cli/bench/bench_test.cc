@@ -307,6 +307,28 @@ TEST_F(BenchTest, InterruptionPrintsWhatThereIs) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("closed loop of 2")));
 }
 
+TEST_F(BenchTest, EndsWhenTheServerIsGone) {
+  // Without a reason of the server's it is as if none had answered.
+  std::atomic<int> calls = 0;
+  server_.refuse_execute = [&](const auto&, const auto&) {
+    return ++calls <= 5 ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone");
+  };
+  for (const char* loop : {"--concurrency=1,2", "--rate=200"}) {
+    calls = 0;
+    const Outcome outcome = Bench({loop, "--duration=1h", "--warmup=0s", "--give-up=100ms"});
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr(" (the server is gone)\n"), HasSubstr("  ok 5, ")));
+    EXPECT_THAT(outcome.err, HasSubstr("UNAVAILABLE: no call has reached the server for 100ms: "));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("closed loop of 2"))) << "and no other run begins";
+  }
+  const Fields run = Run({"--duration=300ms", "--give-up=0s"}, kExitFailed);
+  EXPECT_GE(Number(run, "seconds"), 0.3) << "which is never";
+  calls = 5;
+  const Outcome overload = Bench({"--overload=2", "--duration=1h", "--warmup=0s", "--give-up=50ms"});
+  EXPECT_EQ(overload.status, kExitFailed);
+  EXPECT_THAT(overload.err, HasSubstr("the server is gone before the peak was known"));
+}
+
 TEST_F(BenchTest, CallsThatAreDueAtAnInterruptionWereNeverSent) {
   std::atomic<bool> was_interrupted = false;
   server_.refuse_execute = [&](const auto&, const grpc::ServerContext& context) {
@@ -392,6 +414,12 @@ TEST(BenchReport, GateOfRefusalsIsMissedOrKept) {
   EXPECT_THAT(MissedGates(run, gates), IsEmpty());
   run.result.workloads[0].CountFailure(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", absl::Seconds(1));
   EXPECT_THAT(MissedGates(run, gates), ElementsAre(HasSubstr("the p99 of refusals is 1s, more than 2ms: ")));
+}
+
+TEST(BenchReport, ProgressTellsFiguresFirst) {
+  const load::LoadProgress progress = {
+      .passed = absl::Milliseconds(3400), .whole = absl::Seconds(11), .ok = 12345, .not_ok = 6};
+  EXPECT_EQ(ProgressText(progress, "tiny f32"), "3s of 11s, 12.3k ok, 6 not: tiny f32");
 }
 
 TEST(LoadCalls, CutConnectionIsNoServerThatIsGone) {

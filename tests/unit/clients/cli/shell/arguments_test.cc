@@ -64,7 +64,8 @@ TEST(Arguments, AnArrowIsNoFlag) {
 }
 
 TEST(Arguments, ErrorsNameTheFlag) {
-  EXPECT_EQ(ComplaintAbout({"--tagret=x"}), "unknown flag: --tagret");
+  EXPECT_EQ(ComplaintAbout({"--tagret=x"}), "unknown flag: --tagret; did you mean --target?");
+  EXPECT_EQ(ComplaintAbout({"--bogus"}), "unknown flag: --bogus");
   EXPECT_EQ(ComplaintAbout({"-j"}), "unknown flag: -j");
   EXPECT_EQ(ComplaintAbout({"--target"}), "flag needs a value: --target=ADDRESS");
   EXPECT_EQ(ComplaintAbout({"--json=yes"}), "flag takes no value: --json=yes");

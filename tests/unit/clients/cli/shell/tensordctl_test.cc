@@ -3,16 +3,18 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "clients/cli/files/file.h"
 #include "clients/cli/files/npy.h"
+#include "clients/cli/shell/help.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -27,7 +29,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsSupersetOf;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 constexpr char kIdentity[] = R"({
@@ -105,7 +107,7 @@ TEST_F(TensordctlTest, RunSummarizesOutputsWithoutAFile) {
   const auto json = Json(CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--json"}).out);
   const auto& output = json.fields().at("outputs").list_value().values(0).struct_value().fields();
   EXPECT_EQ(output.at("name").string_value(), "y");
-  EXPECT_EQ(output.at("first_values").list_value().values(1).string_value(), "2");
+  EXPECT_EQ(output.at("first_values").list_value().values(1).number_value(), 2);
   EXPECT_EQ(json.fields().at("run_ms").number_value(), 1.5);
 }
 
@@ -116,13 +118,25 @@ TEST_F(TensordctlTest, RunSendsTheGraphAgainWhereTheProgramIsGone) {
   EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=" + input_}).status, kExitOk);
 }
 
+TEST_F(TensordctlTest, FlagsMayStandBeforeTheCommand) {
+  EXPECT_EQ(CallTensordctl({target_, "health"}).out, "SERVING\n");
+  EXPECT_EQ(CallTensordctl({"--target", server_.target(), "--json", "health"}).status, kExitOk);
+  const Outcome run = CallTensordctl({"--input", "x=" + input_, target_, "run", graph_});
+  EXPECT_EQ(run.status, kExitOk) << run.err;
+  const Outcome written = CallTensordctl({"-o", output_, "einsum", target_, "i->i", input_});
+  EXPECT_EQ(written.status, kExitOk) << written.err;
+  EXPECT_THAT(CallTensordctl({"--admin=x", "health"}).err, HasSubstr("tensordctl health: unknown flag: --admin"));
+}
+
 TEST_F(TensordctlTest, RunSaysWhichInputIsMissingOrUnknown) {
   const Outcome missing = CallTensordctl({"run", graph_, target_});
-  EXPECT_EQ(missing.status, kExitFailed);
-  EXPECT_THAT(missing.err, HasSubstr("an input has no value; add --input=x=FILE.npy"));
+  EXPECT_EQ(missing.status, kExitUsage) << "as an unknown one";
+  EXPECT_THAT(missing.err, HasSubstr("an input of the graph has no value; add --input=x=FILE.npy"));
   const Outcome unknown = CallTensordctl({"run", graph_, target_, "--input=z=" + input_});
   EXPECT_EQ(unknown.status, kExitUsage);
-  EXPECT_THAT(unknown.err, HasSubstr("--input=z="));
+  EXPECT_THAT(unknown.err, HasSubstr(absl::StrCat("the graph has no such input, but x: --input=z=", input_, "\n")));
+  const Outcome output = CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--output=x=o.npy"});
+  EXPECT_THAT(output.err, HasSubstr("the graph has no such output, but y: --output=x=o.npy"));
   EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--output=z=" + output_}).status,
             kExitUsage);
   EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--input=x=" + input_}).status, kExitUsage);
@@ -248,6 +262,26 @@ TEST_F(TensordctlTest, EinsumRunsOnFiles) {
   EXPECT_EQ(CallTensordctl({"einsum", "i", input_, target_, "--output=/nowhere/y.npy"}).status, kExitFailed);
 }
 
+TEST_F(TensordctlTest, ARefusalNamesTheFiles) {
+  server_.refuse = [] { return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "axis 0 of operand 1 differs"); };
+  const std::string listed = absl::StrCat("INVALID_ARGUMENT: axis 0 of operand 1 differs\n  operand 0: ", input_,
+                                          ", f32[2]\n  operand 1: ", input_, ", f32[2]\n");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--path"}, {"--explain"}}) {
+    std::vector<std::string> words = {"einsum", "i,i", input_, input_, target_};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_THAT(CallTensordctl(words).err, HasSubstr(listed));
+  }
+  const Outcome run = CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--json"});
+  EXPECT_THAT(run.err, HasSubstr(absl::StrCat("  input x: ", input_, ", f32[2]\n")));
+  const auto& tensor = Json(run.out).fields().at("tensors").list_value().values(0).struct_value().fields();
+  EXPECT_EQ(tensor.at("name").string_value(), "input x");
+  EXPECT_EQ(tensor.at("file").string_value(), input_);
+  EXPECT_EQ(tensor.at("type").string_value(), "f32[2]");
+
+  server_.refuse = [] { return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "no"); };
+  EXPECT_THAT(CallTensordctl({"einsum", "i", input_, target_}).err, Not(HasSubstr("operand 0:")));
+}
+
 TEST_F(TensordctlTest, EinsumExplains) {
   EXPECT_EQ(CallTensordctl({"einsum", "i->i", input_, target_, "--explain"}).out, "one segment\n");
   EXPECT_EQ(server_.explain_request.graph().inputs(0).name(), "operand0");
@@ -314,16 +348,6 @@ TEST_F(TensordctlTest, EinsumSaysWhatIsWrong) {
   const Outcome missing = CallTensordctl({"einsum", "i", "/nowhere.npy", target_});
   EXPECT_EQ(missing.status, kExitFailed);
   EXPECT_THAT(missing.err, HasSubstr("/nowhere.npy"));
-}
-
-// Returns the commands that the general help lists.
-std::vector<std::string> CommandsOf(const std::string& help) {
-  std::vector<std::string> names;
-  for (const absl::string_view line : absl::StrSplit(help, '\n')) {
-    if (!absl::StartsWith(line, "  ")) continue;
-    names.push_back(std::string(*absl::StrSplit(line.substr(2), ' ').begin()));
-  }
-  return names;
 }
 
 // Returns the longest time of the calls that the server got since the last look.
@@ -431,18 +455,63 @@ TEST(TensordctlForOperators, PagesWithoutAnEndEndAtTheDeadline) {
 TEST(Tensordctl, HelpIsForEverythingAndMistakesAreUsage) {
   const Outcome help = CallTensordctl({"--help"});
   EXPECT_EQ(help.status, kExitOk);
-  const std::vector<std::string> commands = CommandsOf(help.out);
-  EXPECT_THAT(commands, IsSupersetOf({"run", "bench", "token", "drain"}));
-  for (const std::string& command : commands) {
+  for (const Command& each : AllCommands()) {
+    const std::string& command = each.name;
+    EXPECT_THAT(help.out, HasSubstr(absl::StrCat("\n  ", command, " ")));
     const Outcome own = CallTensordctl({command, "--help"});
     EXPECT_EQ(own.status, kExitOk);
     EXPECT_THAT(own.out, HasSubstr("Usage: tensordctl " + command));
     EXPECT_THAT(own.out, HasSubstr("--json"));
     EXPECT_EQ(CallTensordctl({command, "--bogus"}).status, kExitUsage);
-    EXPECT_EQ(CallTensordctl({"help", command}).out, own.out);
+    for (const std::vector<std::string>& same :
+         {std::vector<std::string>{"help", command}, {"--help", command}, {command, "-h"}, {"-h", command}}) {
+      EXPECT_EQ(CallTensordctl(same).out, own.out) << absl::StrJoin(same, " ");
+    }
   }
   EXPECT_EQ(CallTensordctl({}).status, kExitUsage);
-  EXPECT_EQ(CallTensordctl({"fly"}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"--target=x"}).err, "tensordctl: no command given\nTry: tensordctl --help\n");
+  const Outcome misspelt = CallTensordctl({"compil"});
+  EXPECT_EQ(misspelt.status, kExitUsage);
+  EXPECT_THAT(misspelt.err, HasSubstr("unknown command: compil; did you mean compile?"));
+  EXPECT_THAT(CallTensordctl({"help", "xyz"}).err, HasSubstr("unknown command: xyz\n"));
+  EXPECT_THAT(CallTensordctl({"--versoin"}).err, HasSubstr("unknown flag: --versoin; did you mean --version?"));
+}
+
+TEST(Tensordctl, SaysItsVersion) {
+  const Outcome version = CallTensordctl({"--version"});
+  EXPECT_EQ(version.status, kExitOk);
+  EXPECT_THAT(version.out, MatchesRegex("tensordctl [0-9.]+\n"));
+}
+
+TEST(Tensordctl, AFlagMeansTheSameBeforeEveryCommand) {
+  std::map<std::string, bool> takes_next_word;  // by flag
+  for (const Command& command : AllCommands()) {
+    for (const FlagSpec& flag : command.flags) {
+      const bool takes = !flag.placeholder.empty() && flag.placeholder.front() != '[';
+      const auto [known, is_new] = takes_next_word.emplace(flag.name, takes);
+      EXPECT_EQ(known->second, takes) << "--" << flag.name << " of " << command.name;
+    }
+  }
+}
+
+TEST(Help, FitsTheScreen) {
+  std::vector<std::string> texts;
+  for (const size_t columns : {size_t{60}, size_t{80}, size_t{100}}) {
+    texts = {GeneralHelp(AllCommands(), columns)};
+    for (const Command& command : AllCommands()) texts.push_back(CommandHelp(command, columns));
+    for (const std::string& text : texts) {
+      for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+        const auto is_first_byte = [](char c) { return (c & 0xC0) != 0x80; };
+        EXPECT_LE(static_cast<size_t>(std::count_if(line.begin(), line.end(), is_first_byte)), columns) << line;
+      }
+    }
+  }
+  const Command command = {.name = "fly",
+                           .summary = "Rise",
+                           .details = "",
+                           .flags = {{.name = "height", .placeholder = "N", .help = "So many metres above the sea"}}};
+  EXPECT_THAT(CommandHelp(command, 60), HasSubstr("\n  --height=N                So many metres above the sea\n"));
+  EXPECT_THAT(CommandHelp(command, 30), HasSubstr("\n  --height=N\n      So many metres above the\n      sea\n"));
 }
 
 TEST(Tensordctl, AConnectionThatFailsSaysWhy) {
