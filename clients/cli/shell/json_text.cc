@@ -84,8 +84,8 @@ std::string RealText(Real value) {
   if (std::isnan(value)) return "\"NaN\"";
   if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
   const double wide = static_cast<double>(value);
-  if (wide == std::floor(wide) && std::abs(wide) <= static_cast<double>(kMostExact) &&
-      (wide != 0 || !std::signbit(wide))) {
+  if (wide == 0 && std::signbit(wide)) return "-0.0";  // readers take "-0" for an integer
+  if (wide == std::floor(wide) && std::abs(wide) <= static_cast<double>(kMostExact)) {
     return absl::StrCat(static_cast<int64_t>(wide));
   }
   char text[64];
