@@ -80,7 +80,7 @@ HOUSES = {
 # which are for users too and so see none but themselves.
 CLIENT_ROWS = {
     "clients": (("cpp",), ("load",), ("cli", "examples")),
-    "clients/cpp": (("values",), ("wire",), ("connection",), ("shared_memory",), ("transfer",), ("calls",), ("lazy",)),
+    "clients/cpp": (("values",), ("files", "wire"), ("connection",), ("shared_memory",), ("transfer",), ("calls",), ("lazy",)),
     "clients/cli": (("shell", "files"), ("programs", "bench"), ("operators",), ("main",)),
 }
 PUBLIC_HEADERS = "clients/cpp/include/"

@@ -1,4 +1,4 @@
-#include "clients/cli/files/npy.h"
+#include "tensord/npy.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,15 +15,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tensord::cli {
+namespace tensord::client {
 namespace {
 
-using client::BFloat16;
-using client::DType;
-using client::Half;
-using client::HostTensor;
-using client::MemoryOrder;
-using client::Shape;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -192,4 +186,4 @@ TEST(Npy, FilesAreNamedInErrors) {
 }
 
 }  // namespace
-}  // namespace tensord::cli
+}  // namespace tensord::client

@@ -1,4 +1,4 @@
-#include "clients/cli/files/npy.h"
+#include "tensord/npy.h"
 
 #include <array>
 #include <cstdint>
@@ -7,13 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "clients/cli/files/file.h"
-#include "clients/cli/files/npy_header.h"
+#include "clients/cpp/files/file.h"
+#include "clients/cpp/files/npy_header.h"
 
-namespace tensord::cli {
+namespace tensord::client {
 namespace {
-
-using client::DType;
 
 struct Descriptor {
   const char* text;
@@ -31,7 +29,7 @@ constexpr std::array<Descriptor, 9> kDescriptors = {{{"|b1", DType::kBool},
                                                      {"<c16", DType::kC128}}};
 
 // NumPy aligns the payload to this, so that a mapped file has aligned elements.
-constexpr size_t kAlignment = 64;
+constexpr size_t kPayloadAlignment = 64;
 constexpr size_t kVersion1PrefixBytes = 10;
 constexpr size_t kVersion2PrefixBytes = 12;
 
@@ -50,7 +48,7 @@ absl::StatusOr<DType> DTypeOfDescriptor(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat("no tensord dtype has these elements: descr ", text));
 }
 
-absl::string_view DescriptorOf(DType dtype) {
+absl::string_view DescriptorOfDType(DType dtype) {
   for (const Descriptor& descriptor : kDescriptors) {
     if (descriptor.dtype == dtype) return descriptor.text;
   }
@@ -60,20 +58,19 @@ absl::string_view DescriptorOf(DType dtype) {
 absl::StatusOr<size_t> PayloadBytes(const NpyHeader& header) {
   const absl::StatusOr<DType> dtype = DTypeOfDescriptor(header.descriptor);
   if (!dtype.ok()) return dtype.status();
-  const absl::StatusOr<int64_t> elements = client::ElementCount(header.shape);
+  const absl::StatusOr<int64_t> elements = ElementCount(header.shape);
   if (!elements.ok()) return elements.status();
   int64_t bytes;
-  if (__builtin_mul_overflow(*elements, client::SizeInBytes(*dtype), &bytes)) {
-    return absl::InvalidArgumentError(absl::StrCat("the array has more bytes than 64 bits count: ", header.descriptor,
-                                                   client::ShapeToString(header.shape)));
+  if (__builtin_mul_overflow(*elements, SizeInBytes(*dtype), &bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the array has more bytes than 64 bits count: ", header.descriptor, ShapeToString(header.shape)));
   }
   return static_cast<size_t>(bytes);
 }
 
 absl::Status OtherLength(const NpyHeader& header, absl::string_view bytes) {
   return absl::InvalidArgumentError(absl::StrCat("the file's length does not fit its header: ", header.descriptor,
-                                                 client::ShapeToString(header.shape), ", ", bytes,
-                                                 " bytes after the header"));
+                                                 ShapeToString(header.shape), ", ", bytes, " bytes after the header"));
 }
 
 // The header first, and then as much as it says.
@@ -107,7 +104,7 @@ absl::Status InFile(const std::string& path, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<client::HostTensor> ParseNpy(std::string contents) {
+absl::StatusOr<HostTensor> ParseNpy(std::string contents) {
   absl::StatusOr<NpyHeader> header = ParseNpyHeader(contents);
   if (!header.ok()) return header.status();
   absl::StatusOr<DType> dtype = DTypeOfDescriptor(header->descriptor);
@@ -116,25 +113,24 @@ absl::StatusOr<client::HostTensor> ParseNpy(std::string contents) {
   if (!wanted_bytes.ok()) return wanted_bytes.status();
   const size_t payload_bytes = contents.size() - header->size_bytes;
   if (*wanted_bytes != payload_bytes) return OtherLength(*header, absl::StrCat(payload_bytes));
-  const client::MemoryOrder order =
-      header->is_fortran_order ? client::MemoryOrder::kColumnMajor : client::MemoryOrder::kRowMajor;
+  const MemoryOrder order = header->is_fortran_order ? MemoryOrder::kColumnMajor : MemoryOrder::kRowMajor;
   auto owner = std::make_shared<const std::string>(std::move(contents));
   std::shared_ptr<const char> payload(owner, owner->data() + header->size_bytes);
-  return client::HostTensor::FromBuffer(*dtype, std::move(header->shape), order, std::move(payload), payload_bytes);
+  return HostTensor::FromBuffer(*dtype, std::move(header->shape), order, std::move(payload), payload_bytes);
 }
 
-std::string FormatNpy(const client::HostTensor& tensor) {
+std::string FormatNpyHeader(const HostTensor& tensor) {
   // A tuple of one element needs its comma.
   const std::string shape =
       absl::StrCat("(", absl::StrJoin(tensor.shape(), ", "), tensor.shape().size() == 1 ? ",)" : ")");
   std::string dictionary =
-      absl::StrCat("{'descr': '", DescriptorOf(tensor.dtype()),
-                   "', 'fortran_order': ", tensor.order() == client::MemoryOrder::kColumnMajor ? "True" : "False",
+      absl::StrCat("{'descr': '", DescriptorOfDType(tensor.dtype()),
+                   "', 'fortran_order': ", tensor.order() == MemoryOrder::kColumnMajor ? "True" : "False",
                    ", 'shape': ", shape, ", }");
-  const bool is_long = kVersion1PrefixBytes + dictionary.size() + kAlignment > UINT16_MAX;
+  const bool is_long = kVersion1PrefixBytes + dictionary.size() + kPayloadAlignment > UINT16_MAX;
   const size_t prefix_bytes = is_long ? kVersion2PrefixBytes : kVersion1PrefixBytes;
   const size_t unpadded_bytes = prefix_bytes + dictionary.size() + 1;
-  dictionary.append((kAlignment - unpadded_bytes % kAlignment) % kAlignment, ' ');
+  dictionary.append((kPayloadAlignment - unpadded_bytes % kPayloadAlignment) % kPayloadAlignment, ' ');
   dictionary.push_back('\n');
 
   std::string result = "\x93NUMPY";
@@ -144,23 +140,30 @@ std::string FormatNpy(const client::HostTensor& tensor) {
     result.push_back(static_cast<char>(dictionary.size() >> (8 * byte)));
   }
   result += dictionary;
+  return result;
+}
+
+std::string FormatNpy(const HostTensor& tensor) {
+  std::string result = FormatNpyHeader(tensor);
   result.append(tensor.bytes(), tensor.size_bytes());
   return result;
 }
 
-absl::StatusOr<client::HostTensor> ReadNpy(const std::string& path) {
+absl::StatusOr<HostTensor> ReadNpy(const std::string& path) {
   absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok()) return file.status();
   absl::StatusOr<std::string> contents = ReadWhole(*file);
   if (absl::IsInvalidArgument(contents.status())) return InFile(path, contents.status());
   if (!contents.ok()) return contents.status();
-  absl::StatusOr<client::HostTensor> tensor = ParseNpy(*std::move(contents));
+  absl::StatusOr<HostTensor> tensor = ParseNpy(*std::move(contents));
   if (!tensor.ok()) return InFile(path, tensor.status());
   return tensor;
 }
 
-absl::Status WriteNpy(const std::string& path, const client::HostTensor& tensor) {
-  return WriteFile(path, FormatNpy(tensor));
+absl::Status WriteNpy(const std::string& path, const HostTensor& tensor) {
+  const std::string header = FormatNpyHeader(tensor);
+  const absl::string_view pieces[] = {header, {tensor.bytes(), tensor.size_bytes()}};
+  return WriteFile(path, pieces);
 }
 
-}  // namespace tensord::cli
+}  // namespace tensord::client

@@ -1,20 +1,21 @@
-#ifndef TENSORD_CLIENTS_CLI_FILES_NPY_HEADER_H_
-#define TENSORD_CLIENTS_CLI_FILES_NPY_HEADER_H_
+#ifndef TENSORD_CLIENTS_CPP_FILES_NPY_HEADER_H_
+#define TENSORD_CLIENTS_CPP_FILES_NPY_HEADER_H_
 
 #include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "tensord/host_tensor.h"
 #include "tensord/shape.h"
 
-namespace tensord::cli {
+namespace tensord::client {
 
 // The head of a .npy file before the payload: a magic number, and a Python dictionary of three entries.
 struct NpyHeader {
   std::string descriptor;  // for example "<f4"
   bool is_fortran_order = false;
-  client::Shape shape;
+  Shape shape;
   size_t size_bytes = 0;  // where the payload begins
 };
 
@@ -30,6 +31,9 @@ inline constexpr size_t kMostNpyHeaderBytes = size_t{1} << 20;
 // is missing, unknown or twice, a dimension that is negative or does not fit into int64, anything after the dictionary.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view file);
 
-}  // namespace tensord::cli
+// Returns the head of a tensor's file, padded so that a mapped file has aligned elements.
+std::string FormatNpyHeader(const HostTensor& tensor);
 
-#endif  // TENSORD_CLIENTS_CLI_FILES_NPY_HEADER_H_
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_FILES_NPY_HEADER_H_

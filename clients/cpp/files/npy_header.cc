@@ -1,4 +1,4 @@
-#include "clients/cli/files/npy_header.h"
+#include "clients/cpp/files/npy_header.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace tensord::cli {
+namespace tensord::client {
 namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
@@ -58,9 +58,9 @@ class DictionaryReader {
   }
 
   // "()", "(2,)", "(2, 3)", with or without a comma at the end.
-  std::optional<client::Shape> TakeShape() {
+  std::optional<Shape> TakeShape() {
     if (!Take("(")) return std::nullopt;
-    client::Shape shape;
+    Shape shape;
     bool needs_comma = false;
     while (!Take(")")) {
       if (needs_comma && !Take(",")) return std::nullopt;
@@ -97,7 +97,7 @@ absl::Status ParseEntry(DictionaryReader& reader, NpyHeader* header, std::vector
     header->is_fortran_order = reader.Take("True");
     if (!header->is_fortran_order && !reader.Take("False")) return Malformed("expected True or False", value);
   } else if (*key == "shape") {
-    std::optional<client::Shape> shape = reader.TakeShape();
+    std::optional<Shape> shape = reader.TakeShape();
     if (!shape.has_value()) return Malformed("expected a tuple of sizes that fit into 64 bits", value);
     header->shape = *std::move(shape);
   } else {
@@ -157,4 +157,4 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view file) {
   return header;
 }
 
-}  // namespace tensord::cli
+}  // namespace tensord::client

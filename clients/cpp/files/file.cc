@@ -1,4 +1,4 @@
-#include "clients/cli/files/file.h"
+#include "clients/cpp/files/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace tensord::cli {
+namespace tensord::client {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
@@ -34,11 +34,19 @@ absl::Status WriteAll(int descriptor, absl::string_view contents, const std::str
   return absl::OkStatus();
 }
 
+absl::Status WriteAll(int descriptor, absl::Span<const absl::string_view> pieces, const std::string& path) {
+  for (const absl::string_view piece : pieces) {
+    const absl::Status written = WriteAll(descriptor, piece, path);
+    if (!written.ok()) return written;
+  }
+  return absl::OkStatus();
+}
+
 // Errors name `path`, which `target` is or will become.
-absl::Status WriteTo(const std::string& target, absl::string_view contents, const std::string& path) {
+absl::Status WriteTo(const std::string& target, absl::Span<const absl::string_view> pieces, const std::string& path) {
   const int descriptor = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
   if (descriptor < 0) return SystemError("cannot write", path);
-  absl::Status status = WriteAll(descriptor, contents, path);
+  absl::Status status = WriteAll(descriptor, pieces, path);
   if (close(descriptor) != 0 && status.ok()) status = SystemError("cannot write", path);
   return status;
 }
@@ -96,14 +104,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
-  if (path == "-") return WriteAll(STDOUT_FILENO, contents, "standard output");
+  return WriteFile(path, absl::MakeConstSpan(&contents, 1));
+}
+
+absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> pieces) {
+  if (path == "-") return WriteAll(STDOUT_FILENO, pieces, "standard output");
   struct stat attributes;
-  if (lstat(path.c_str(), &attributes) == 0 && !S_ISREG(attributes.st_mode)) return WriteTo(path, contents, path);
+  if (lstat(path.c_str(), &attributes) == 0 && !S_ISREG(attributes.st_mode)) return WriteTo(path, pieces, path);
   const std::string unfinished = absl::StrCat(path, ".", getpid(), ".part");
-  absl::Status status = WriteTo(unfinished, contents, path);
+  absl::Status status = WriteTo(unfinished, pieces, path);
   if (status.ok() && std::rename(unfinished.c_str(), path.c_str()) != 0) status = SystemError("cannot write", path);
   if (!status.ok()) unlink(unfinished.c_str());
   return status;
 }
 
-}  // namespace tensord::cli
+}  // namespace tensord::client
