@@ -14,6 +14,7 @@
 #include "tensord/contraction.h"
 #include "tensord/elementwise.h"
 #include "tensord/evaluation.h"
+#include "tensord/messages.h"
 #include "tensord/reduction.h"
 #include "tensord/structural.h"
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tensord/host_tensor.h"
+#include "tensord/messages.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::load {

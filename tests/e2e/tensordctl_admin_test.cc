@@ -17,6 +17,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "pprof/profile.pb.h"
+#include "tensord/messages.h"
 #include "tensord/tensord.h"
 #include "tests/e2e/server_binary.h"
 #include "tests/testlib/peers/tensordctl_call.h"

@@ -9,6 +9,7 @@
 #include "clients/cli/shell/command.h"
 #include "clients/cli/shell/connection.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 
 namespace tensord::cli {
 namespace {

@@ -18,6 +18,7 @@
 #include "clients/cli/shell/terminal.h"
 #include "clients/cpp/connection/steady_time.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 
 namespace tensord::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include "clients/cli/programs/program_text.h"
 #include "clients/cli/shell/command.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 
 namespace tensord::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "google/protobuf/repeated_field.h"
 #include "tensord/einsum/v1/einsum.pb.h"
 #include "tensord/host_tensor.h"
+#include "tensord/messages.h"
 #include "tensord/v1/compute.pb.h"
 #include "tensord/v1/graph.pb.h"
 

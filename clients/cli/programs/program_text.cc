@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "clients/cpp/wire/duration.h"
 #include "tensord/dtype.h"
+#include "tensord/messages.h"
 
 namespace tensord::cli {
 namespace {

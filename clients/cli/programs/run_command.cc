@@ -124,7 +124,7 @@ int Run(const Arguments& arguments, Console& console) {
     const absl::Status written = trace.ok() ? WriteFile(*trace_path, *trace) : trace.status();
     if (!written.ok()) return console.Fail(written);
     // The segments are in the file; they are printed as well only if asked for.
-    if (!arguments.Has("profile")) report->result.stats.clear_segments();
+    if (!arguments.Has("profile")) report->stats.clear_segments();
   }
   report->has_used_standard_output = standard_outputs > 0;
   return PrintRunReport(*report, console);

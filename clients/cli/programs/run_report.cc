@@ -38,7 +38,7 @@ int PrintJson(const RunReport& report, Console& console) {
     AddOutput(report.outputs[i], report.result.outputs[i],
               outputs->add_values()->mutable_struct_value()->mutable_fields());
   }
-  const v1::ExecutionStats& stats = report.result.stats;
+  const v1::ExecutionStats& stats = report.stats;
   fields["fingerprint"].set_string_value(report.compiled.program().fingerprint());
   fields["source"].set_string_value(SourceText(report.compiled.source()));
   fields["device"].set_string_value(stats.device());
@@ -74,7 +74,7 @@ int PrintRunReport(const RunReport& report, Console& console) {
                                                          client::ShapeToString(tensor.shape()), " to ", output.file))
                   << "\n";
   }
-  const v1::ExecutionStats& stats = report.result.stats;
+  const v1::ExecutionStats& stats = report.stats;
   const v1::CompileResponse& compiled = report.compiled;
   console.out() << "program " << compiled.program().fingerprint().substr(0, kShownFingerprint) << " on "
                 << stats.device() << ": "

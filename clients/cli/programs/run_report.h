@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "clients/cli/shell/console.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 
 namespace tensord::cli {
 
@@ -27,6 +28,7 @@ struct RunReport {
   std::vector<Call> calls;  // in order; the last one brought the result
   v1::CompileResponse compiled;
   client::ExecuteResult result;
+  v1::ExecutionStats stats;               // of the result; those to be shown
   std::vector<Output> outputs;            // one for each of result.outputs
   bool has_used_standard_output = false;  // for data, which nothing is to follow
 };

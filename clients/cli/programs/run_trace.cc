@@ -83,7 +83,7 @@ void AddSegment(const v1::SegmentProfile& segment, absl::Duration run_start, Tra
 
 absl::StatusOr<std::string> TraceJson(const RunReport& report) {
   Trace trace;
-  const v1::ExecutionStats& stats = report.result.stats;
+  const v1::ExecutionStats& stats = report.stats;
   trace.NameProcess(kClient, "tensordctl");
   trace.NameThread(kClient, kCalls, "calls");
   trace.NameProcess(kServer, absl::StrCat("tensord, ", stats.device()));

@@ -55,7 +55,11 @@ absl::StatusOr<RunReport> CompileAndRun(const ProgramFlagValues& values, const v
     return absl::InternalError(absl::StrCat("the server sent another number of results: ", result->outputs.size(),
                                             " for ", graph.outputs_size()));
   }
-  return RunReport{.calls = std::move(calls), .compiled = *std::move(compiled), .result = *std::move(result)};
+  v1::ExecutionStats stats = result->stats.message();
+  return RunReport{.calls = std::move(calls),
+                   .compiled = *std::move(compiled),
+                   .result = *std::move(result),
+                   .stats = std::move(stats)};
 }
 
 }  // namespace tensord::cli

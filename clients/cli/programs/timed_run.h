@@ -6,6 +6,7 @@
 #include "clients/cli/programs/program_flags.h"
 #include "clients/cli/programs/run_report.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::cli {

@@ -5,6 +5,7 @@
 #include "clients/cli/shell/command.h"
 #include "google/protobuf/struct.pb.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 
 namespace tensord::cli {
 namespace {

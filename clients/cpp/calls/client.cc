@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/calls/execute_stream.h"
 #include "clients/cpp/calls/program_calls.h"
 #include "clients/cpp/calls/session_places.h"
 #include "clients/cpp/connection/call_context.h"
@@ -219,15 +220,16 @@ absl::StatusOr<ExecuteAnswer> Client::RunOnce(const v1::ExecuteRequest& request,
 std::unique_ptr<Pipeline> Client::OpenPipeline(PipelineOptions options) {
   const std::string route = options.session.empty() ? NewSessionRoute() : stubs_->sessions.RouteOf(options.session);
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
-  Pipeline::Sharing sharing;
+  ExecuteStream::Sharing sharing;
   if (shared_memory_ != nullptr) {
     sharing = {.memory = shared_memory_, .sizes = stubs_->result_sizes, .deadline = deadline};
   }
   const auto find_program = [programs = stubs_->programs, route, deadline](const std::string& fingerprint) {
     return programs->MakeKnown(fingerprint, deadline, route);
   };
-  return std::make_unique<Pipeline>(stubs_->generic, ContextOf(options_, deadline, route), options_.target,
-                                    std::move(options.session), find_program, std::move(sharing));
+  return std::make_unique<Pipeline>(
+      std::make_unique<ExecuteStream>(stubs_->generic, ContextOf(options_, deadline, route), options_.target,
+                                      std::move(options.session), find_program, std::move(sharing)));
 }
 
 absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& request,

@@ -1,6 +1,7 @@
 #include "tensord/execute_call.h"
 
 #include "absl/status/status.h"
+#include "tensord/v1/compute.pb.h"
 
 namespace tensord::client {
 namespace {

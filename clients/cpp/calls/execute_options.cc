@@ -1,5 +1,7 @@
 #include "tensord/execute_options.h"
 
+#include "tensord/v1/compute.pb.h"
+
 namespace tensord::client {
 
 v1::CompileOptions ToCompileOptions(const ExecuteOptions& options) {

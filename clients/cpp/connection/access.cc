@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "grpcpp/security/credentials.h"
 
 namespace tensord::client {
 namespace {

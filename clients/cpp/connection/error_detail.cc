@@ -1,12 +1,17 @@
 #include "tensord/error_detail.h"
 
+#include <vector>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "clients/cpp/wire/duration.h"
 #include "google/protobuf/any.pb.h"
 #include "google/protobuf/empty.pb.h"
 #include "google/protobuf/unknown_field_set.h"
+#include "grpcpp/support/status.h"
+#include "tensord/v1/compute.pb.h"
 
 namespace tensord::client {
 namespace {
@@ -75,6 +80,25 @@ std::optional<ErrorDetail> GetErrorDetail(const absl::Status& status) {
 std::string ReasonOf(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = GetErrorDetail(status);
   return detail.has_value() ? detail->reason : "";
+}
+
+std::string Describe(const absl::Status& status) {
+  std::string text = absl::StatusCodeToString(status.code());
+  if (!status.message().empty()) absl::StrAppend(&text, ": ", status.message());
+  const std::optional<ErrorDetail> detail = GetErrorDetail(status);
+  if (!detail.has_value()) return text;
+  std::vector<std::string> words;
+  if (!detail->reason.empty()) words.push_back(detail->reason);
+  if (!detail->node.empty()) words.push_back(absl::StrCat("node ", detail->node));
+  if (!detail->op.empty()) words.push_back(absl::StrCat("op ", detail->op));
+  if (!detail->limit.empty()) {
+    words.push_back(absl::StrCat("limit ", detail->limit, " ", detail->limit_value, ", here ", detail->actual_value));
+  }
+  if (detail->retry_after.has_value()) {
+    words.push_back(absl::StrCat("try again after ", absl::FormatDuration(*detail->retry_after)));
+  }
+  if (!words.empty()) absl::StrAppend(&text, " (", absl::StrJoin(words, ", "), ")");
+  return text;
 }
 
 absl::Status ToAbslStatus(const grpc::Status& status) {

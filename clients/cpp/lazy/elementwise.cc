@@ -8,6 +8,7 @@
 #include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
 #include "tensord/structural.h"
+#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 namespace {

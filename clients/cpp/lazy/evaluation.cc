@@ -9,6 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/lazy/recorded_call.h"
+#include "tensord/expression.h"
+#include "tensord/traced_graph.h"
 
 namespace tensord::client {
 namespace {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "clients/cpp/lazy/recorded_call.h"
+#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 namespace {

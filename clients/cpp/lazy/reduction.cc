@@ -9,6 +9,7 @@
 #include "tensord/elementwise.h"
 #include "tensord/run_time_sizes.h"
 #include "tensord/structural.h"
+#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 namespace {

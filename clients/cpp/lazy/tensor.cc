@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
+#include "tensord/expression.h"
 #include "tensord/half_types.h"
+#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 namespace {
@@ -140,6 +142,12 @@ Tensor Tensor::Constant(HostTensor value) {
   wire.set_data(value.bytes(), value.size_bytes());
   return FromOp(std::move(op), {}, value.dtype(), value.shape());
 }
+
+const absl::Status& Tensor::status() const { return expression_->status; }
+
+DType Tensor::dtype() const { return expression_->dtype; }
+
+const Shape& Tensor::shape() const { return expression_->shape; }
 
 Tensor Tensor::Parameter(std::string name, DType dtype, Shape shape) {
   if (name.empty() || absl::StrContains(name, ':')) {

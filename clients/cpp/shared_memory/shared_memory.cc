@@ -5,6 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 #include "clients/cpp/shared_memory/broker_connection.h"
 
 namespace tensord::client {
@@ -39,14 +43,31 @@ absl::StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Connect(const std::s
   return std::shared_ptr<SharedMemory>(new SharedMemory(*std::move(connection)));
 }
 
-SharedMemory::SharedMemory(std::unique_ptr<BrokerConnection> connection) : connection_(std::move(connection)) {}
+struct SharedMemory::Block {
+  std::string region;
+  char* bytes = nullptr;
+  size_t size_bytes = 0;
+  bool forgotten = false;
+};
+
+struct SharedMemory::State {
+  const std::unique_ptr<BrokerConnection> connection;
+  std::mutex mutex = {};
+  bool is_lost = false;
+  std::map<uintptr_t, Block> blocks = {};  // those in use, by address
+  std::multimap<size_t, Block> free = {};  // by size
+  size_t free_bytes = 0;
+};
+
+SharedMemory::SharedMemory(std::unique_ptr<BrokerConnection> connection)
+    : state_(new State{.connection = std::move(connection)}) {}
 
 SharedMemory::~SharedMemory() {
-  for (const auto& [size, block] : free_) munmap(block.bytes, block.size_bytes);
+  for (const auto& [size, block] : state_->free) munmap(block.bytes, block.size_bytes);
 }
 
 absl::StatusOr<SharedMemory::Block> SharedMemory::Request(size_t size_bytes, absl::Time deadline) {
-  const absl::StatusOr<BrokerConnection::Region> region = connection_->Allocate(size_bytes, deadline);
+  const absl::StatusOr<BrokerConnection::Region> region = state_->connection->Allocate(size_bytes, deadline);
   if (!region.ok()) return region.status();
   void* address = MAP_FAILED;
   const bool is_large_enough =
@@ -55,7 +76,7 @@ absl::StatusOr<SharedMemory::Block> SharedMemory::Request(size_t size_bytes, abs
     address = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, region->descriptor, 0);
   }
   close(region->descriptor);
-  if (address == MAP_FAILED) connection_->Free(region->id);
+  if (address == MAP_FAILED) state_->connection->Free(region->id);
   if (!is_large_enough) return absl::InternalError("the server's region is too small, or may shrink");
   if (address == MAP_FAILED) return absl::ResourceExhaustedError("the system maps no more memory");
   return Block{.region = region->id, .bytes = static_cast<char*>(address), .size_bytes = size_bytes};
@@ -65,13 +86,13 @@ absl::StatusOr<std::shared_ptr<char>> SharedMemory::Allocate(size_t size_bytes, 
   const size_t rounded = RoundUp(size_bytes);
   Block block;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (is_lost_) return absl::UnavailableError("no shared memory: the server was started again");
-    const auto found = free_.find(rounded);
-    if (found != free_.end()) {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    if (state_->is_lost) return absl::UnavailableError("no shared memory: the server was started again");
+    const auto found = state_->free.find(rounded);
+    if (found != state_->free.end()) {
       block = std::move(found->second);
-      free_.erase(found);
-      free_bytes_ -= rounded;
+      state_->free.erase(found);
+      state_->free_bytes -= rounded;
     }
   }
   if (block.bytes == nullptr) {
@@ -80,21 +101,21 @@ absl::StatusOr<std::shared_ptr<char>> SharedMemory::Allocate(size_t size_bytes, 
     block = *std::move(made);
   }
   char* const bytes = block.bytes;
-  std::lock_guard<std::mutex> lock(mutex_);
-  blocks_.emplace(reinterpret_cast<uintptr_t>(bytes), std::move(block));
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->blocks.emplace(reinterpret_cast<uintptr_t>(bytes), std::move(block));
   return std::shared_ptr<char>(bytes, [self = shared_from_this()](char* given) { self->GiveBack(given); });
 }
 
 void SharedMemory::GiveBack(char* bytes) {
   Block block;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = blocks_.find(reinterpret_cast<uintptr_t>(bytes));
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    const auto found = state_->blocks.find(reinterpret_cast<uintptr_t>(bytes));
     block = std::move(found->second);
-    blocks_.erase(found);
-    if (!block.forgotten && !is_lost_ && free_bytes_ + block.size_bytes <= kMostFreeBytes) {
-      free_bytes_ += block.size_bytes;
-      free_.emplace(block.size_bytes, std::move(block));
+    state_->blocks.erase(found);
+    if (!block.forgotten && !state_->is_lost && state_->free_bytes + block.size_bytes <= kMostFreeBytes) {
+      state_->free_bytes += block.size_bytes;
+      state_->free.emplace(block.size_bytes, std::move(block));
       return;
     }
   }
@@ -103,14 +124,14 @@ void SharedMemory::GiveBack(char* bytes) {
 
 void SharedMemory::Free(const Block& block) {
   munmap(block.bytes, block.size_bytes);
-  connection_->Free(block.region);
+  state_->connection->Free(block.region);
 }
 
 std::optional<SharedPlace> SharedMemory::Find(const char* bytes, size_t size_bytes) const {
   const uintptr_t address = reinterpret_cast<uintptr_t>(bytes);
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto after = blocks_.upper_bound(address);
-  if (is_lost_ || after == blocks_.begin()) return std::nullopt;
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  auto after = state_->blocks.upper_bound(address);
+  if (state_->is_lost || after == state_->blocks.begin()) return std::nullopt;
   const Block& block = std::prev(after)->second;
   const size_t offset = static_cast<size_t>(bytes - block.bytes);
   if (offset % kAlignment != 0 || offset > block.size_bytes || size_bytes > block.size_bytes - offset) {
@@ -120,24 +141,24 @@ std::optional<SharedPlace> SharedMemory::Find(const char* bytes, size_t size_byt
 }
 
 void SharedMemory::Forget(const char* block) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = blocks_.find(reinterpret_cast<uintptr_t>(block));
-  if (found != blocks_.end()) found->second.forgotten = true;
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  const auto found = state_->blocks.find(reinterpret_cast<uintptr_t>(block));
+  if (found != state_->blocks.end()) found->second.forgotten = true;
 }
 
 void SharedMemory::SetLost() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  is_lost_ = true;
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->is_lost = true;
 }
 
 bool SharedMemory::is_lost() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return is_lost_;
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->is_lost;
 }
 
 bool SharedMemory::HasGone() {
   if (is_lost()) return true;
-  if (!connection_->HasHungUp()) return false;
+  if (!state_->connection->HasHungUp()) return false;
   SetLost();
   return true;
 }

@@ -1,6 +1,21 @@
 #include "tensord/dtype.h"
 
+#include "tensord/v1/tensor.pb.h"
+
 namespace tensord::client {
+namespace {
+
+constexpr bool IsSame(DType here, v1::DType wire) { return static_cast<int>(here) == wire; }
+
+static_assert(IsSame(DType::kBool, v1::DTYPE_BOOL) && IsSame(DType::kI32, v1::DTYPE_I32) &&
+              IsSame(DType::kI64, v1::DTYPE_I64) && IsSame(DType::kF32, v1::DTYPE_F32) &&
+              IsSame(DType::kF64, v1::DTYPE_F64) && IsSame(DType::kC64, v1::DTYPE_C64) &&
+              IsSame(DType::kC128, v1::DTYPE_C128) && IsSame(DType::kF16, v1::DTYPE_F16) &&
+              IsSame(DType::kBF16, v1::DTYPE_BF16));
+static_assert(static_cast<int>(MemoryOrder::kColumnMajor) == v1::MEMORY_ORDER_COLUMN_MAJOR &&
+              static_cast<int>(MemoryOrder::kRowMajor) == v1::MEMORY_ORDER_ROW_MAJOR);
+
+}  // namespace
 
 bool IsKnownDType(int wire_value) { return v1::DType_IsValid(wire_value) && wire_value != v1::DTYPE_UNSPECIFIED; }
 

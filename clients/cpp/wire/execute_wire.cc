@@ -251,6 +251,7 @@ absl::StatusOr<ExecuteAnswer> DecodeExecuteResponse(const grpc::ByteBuffer& resp
   std::optional<WireCursor> cursor = WireCursor::Open(response);
   if (!cursor.has_value()) return Malformed();
   ExecuteAnswer answer;
+  v1::ExecutionStats stats;
   while (cursor->position() < cursor->size()) {
     WireCursor::Tag tag;
     if (!cursor->ReadTag(&tag)) return Malformed();
@@ -263,8 +264,8 @@ absl::StatusOr<ExecuteAnswer> DecodeExecuteResponse(const grpc::ByteBuffer& resp
     uint64_t end;
     if (!cursor->ReadLength(cursor->size(), &end)) return Malformed();
     if (is_stats) {
-      std::string stats;
-      if (!cursor->ReadString(end - cursor->position(), &stats) || !answer.stats.MergeFromString(stats)) {
+      std::string bytes;
+      if (!cursor->ReadString(end - cursor->position(), &bytes) || !stats.MergeFromString(bytes)) {
         return Malformed();
       }
       continue;
@@ -281,6 +282,7 @@ absl::StatusOr<ExecuteAnswer> DecodeExecuteResponse(const grpc::ByteBuffer& resp
     return absl::InternalError(
         absl::StrCat("the server sent another number of results: ", answer.outputs.size(), " for ", plans.size()));
   }
+  answer.stats = ExecutionStats(stats);
   return answer;
 }
 

@@ -27,6 +27,7 @@
 #include "engine/base/allocator_tuning.h"
 #include "server/rpc/wire/shared_slice.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tensord/v1/compute.pb.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "tensord/admin_client.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/peers/client_values.h"

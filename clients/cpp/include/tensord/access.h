@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "tensord/client.h"
+#include "tensord/connect_options.h"
 
 namespace tensord::client {
 
@@ -14,13 +14,13 @@ struct Access {
   // TLS. Set by any of the files below, too.
   bool tls = false;
   // The signers of the server's certificate, in PEM; empty: the authorities of the system.
-  std::string ca_file;
+  std::string ca_file = {};
   // The client's own certificate and its key, in PEM; both or none.
-  std::string certificate_file;
-  std::string key_file;
+  std::string certificate_file = {};
+  std::string key_file = {};
   // A token, or the file that holds it alone; at most one of them.
-  std::string token;
-  std::string token_file;
+  std::string token = {};
+  std::string token_file = {};
 };
 
 // Reads the environment: TENSORD_TLS ("1"), TENSORD_CA_FILE, TENSORD_CERTIFICATE_FILE, TENSORD_KEY_FILE, TENSORD_TOKEN,

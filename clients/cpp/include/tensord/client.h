@@ -16,20 +16,20 @@
 #include "tensord/execute_options.h"
 #include "tensord/health.h"
 #include "tensord/host_tensor.h"
+#include "tensord/message_names.h"
 #include "tensord/pipeline.h"
 #include "tensord/shared_memory.h"
-#include "tensord/v1/compute.pb.h"
 
 namespace tensord::client {
 
 struct ExecuteResult {
-  std::vector<HostTensor> outputs;  // in the order of the program's outputs
-  v1::ExecutionStats stats;
+  std::vector<HostTensor> outputs = {};  // in the order of the program's outputs
+  ExecutionStats stats = {};
 };
 
-// Connection to a server. Thread-safe; calls block. A failed call has the server's canonical code and message;
-// GetErrorDetail gives the details. A call without an answer is made again, four times at most, if it may run twice:
-// calls that keep or donate tensors, or concern sessions, may not.
+// Connection to a server. Thread-safe; calls block. A failed call has the server's
+// canonical code and message; GetErrorDetail gives the details. A call without an answer is made again, four times at
+// most, if it may run twice: calls that keep or donate tensors, or concern sessions, may not.
 //
 // Several servers may stand behind the target: all calls of a program, and all of a session, have one key for a
 // balancer (docs/operate/balancing.md).

@@ -6,27 +6,27 @@
 
 #include "absl/strings/string_view.h"
 #include "tensord/half_types.h"
-#include "tensord/v1/tensor.pb.h"
+#include "tensord/message_names.h"
 
 namespace tensord::client {
 
 // Element type of a tensor; the numbers are those of tensord.v1.DType.
 enum class DType {
-  kBool = v1::DTYPE_BOOL,
-  kI32 = v1::DTYPE_I32,
-  kI64 = v1::DTYPE_I64,
-  kF32 = v1::DTYPE_F32,
-  kF64 = v1::DTYPE_F64,
-  kC64 = v1::DTYPE_C64,
-  kC128 = v1::DTYPE_C128,
-  kF16 = v1::DTYPE_F16,
-  kBF16 = v1::DTYPE_BF16,
+  kBool = 1,
+  kI32 = 2,
+  kI64 = 3,
+  kF32 = 4,
+  kF64 = 5,
+  kC64 = 6,
+  kC128 = 7,
+  kF16 = 8,
+  kBF16 = 9,
 };
 
 // Order of the elements in a buffer; the numbers are those of tensord.v1.MemoryOrder.
 enum class MemoryOrder {
-  kColumnMajor = v1::MEMORY_ORDER_COLUMN_MAJOR,
-  kRowMajor = v1::MEMORY_ORDER_ROW_MAJOR,
+  kColumnMajor = 1,
+  kRowMajor = 2,
 };
 
 inline v1::DType ToWire(DType dtype) { return static_cast<v1::DType>(dtype); }

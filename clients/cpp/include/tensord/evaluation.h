@@ -8,15 +8,10 @@
 #include "tensord/client.h"
 #include "tensord/host_tensor.h"
 #include "tensord/tensor.h"
-#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 
-// A graph and the values of its inputs behind the parameters, in their order.
-struct TracedGraph {
-  v1::Graph graph;
-  std::vector<HostTensor> arguments;
-};
+struct TracedGraph;  // messages.h
 
 // Returns the graph that computes `outputs`, for Client::Compile and Client::Explain. Its first inputs are the
 // `parameters` (Tensor::Parameter), in this order, used or not; the next ones are the values that the outputs use.

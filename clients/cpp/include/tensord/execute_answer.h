@@ -4,22 +4,22 @@
 #include <optional>
 #include <vector>
 
+#include "tensord/execution_stats.h"
 #include "tensord/host_tensor.h"
-#include "tensord/v1/compute.pb.h"
 
 namespace tensord::client {
 
 // Result of an ExecuteCall. Its type is set even if the tensor is kept or discarded.
 struct ExecuteOutput {
   DType dtype = DType::kF32;
-  Shape shape;
+  Shape shape = {};
   MemoryOrder order = MemoryOrder::kRowMajor;
-  std::optional<HostTensor> tensor;  // set if the plan returns it
+  std::optional<HostTensor> tensor = {};  // set if the plan returns it
 };
 
 struct ExecuteAnswer {
-  std::vector<ExecuteOutput> outputs;  // in the order of the program's outputs
-  v1::ExecutionStats stats;
+  std::vector<ExecuteOutput> outputs = {};  // in the order of the program's outputs
+  ExecutionStats stats = {};
 };
 
 }  // namespace tensord::client

@@ -7,9 +7,8 @@
 #include "absl/status/statusor.h"
 #include "tensord/argument.h"
 #include "tensord/execute_options.h"
+#include "tensord/message_names.h"
 #include "tensord/result_plan.h"
-#include "tensord/v1/compute.pb.h"
-#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 
@@ -21,15 +20,15 @@ namespace tensord::client {
 //                    .session = session.id()};
 struct ExecuteCall {
   // Fingerprint of a compiled program, or else a graph. The graph must live until Execute or Submit returns.
-  std::string fingerprint;
+  std::string fingerprint = {};
   const v1::Graph* graph = nullptr;
   // Arguments in the order of the program's inputs.
-  std::vector<Argument> arguments;
+  std::vector<Argument> arguments = {};
   // Plans in the order of the program's outputs. Further outputs are returned.
-  std::vector<ResultPlan> results;
+  std::vector<ResultPlan> results = {};
   // Session of the handles; needed if there are handles.
-  std::string session;
-  ExecuteOptions options;
+  std::string session = {};
+  ExecuteOptions options = {};
 };
 
 // Converts a call without its arguments to its message. INVALID_ARGUMENT unless it names exactly one program or graph.

@@ -8,19 +8,19 @@
 
 #include "absl/time/time.h"
 #include "tensord/dtype.h"
-#include "tensord/v1/compute.pb.h"
+#include "tensord/message_names.h"
 
 namespace tensord::client {
 
 struct ExecuteOptions {
   // Device of a graph. An execution by fingerprint uses the program's own.
-  std::string device;
-  std::vector<std::string> disabled_passes;
+  std::string device = {};
+  std::vector<std::string> disabled_passes = {};
   // Memory order of results. An execution by fingerprint uses the program's own.
   MemoryOrder order = MemoryOrder::kRowMajor;
   int32_t priority = 0;
   bool profile = false;
-  std::optional<absl::Duration> deadline;
+  std::optional<absl::Duration> deadline = {};
 };
 
 // Converts the options to their message.

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "tensord/message_names.h"
 #include "tensord/tensor.h"
 
 namespace tensord::client {

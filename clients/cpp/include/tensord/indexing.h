@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tensord/message_names.h"
 #include "tensord/tensor.h"
 
 namespace tensord::client {
@@ -17,7 +18,7 @@ Tensor TakeAlongAxis(const TensorArg& x, const TensorArg& indices, int64_t axis)
 
 // x with `updates`, of the shape that Take(x, indices, axis) has, combined into the entries at `indices`. An index that
 // is out of bounds is skipped; with COMBINER_SET and equal indices the last one in column-major order wins.
-Tensor Put(const TensorArg& x, const TensorArg& indices, const TensorArg& updates, v1::Scatter::Combiner combiner,
+Tensor Put(const TensorArg& x, const TensorArg& indices, const TensorArg& updates, v1::Scatter_Combiner combiner,
            int64_t axis = 0);
 
 // Returns the window of these sizes that starts at `start`: one index for each axis of x, shifted so that the window

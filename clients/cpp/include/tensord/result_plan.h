@@ -23,7 +23,7 @@ struct ResultPlan {
   bool is_returned() const { return delivery == Delivery::kReturn || delivery == Delivery::kBoth; }
 
   Delivery delivery = Delivery::kReturn;
-  std::string handle;
+  std::string handle = {};
 };
 
 }  // namespace tensord::client

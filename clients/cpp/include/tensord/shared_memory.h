@@ -3,13 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -23,13 +19,13 @@ inline constexpr size_t kSharedFrom = size_t{64} << 10;
 
 // Place of bytes in shared memory.
 struct SharedPlace {
-  std::string region;
+  std::string region = {};
   int64_t offset = 0;
 };
 
 // Block for a result.
 struct ResultSpace {
-  std::shared_ptr<char> bytes;  // null: none is wanted
+  std::shared_ptr<char> bytes = {};  // null: none is wanted
   size_t size_bytes = 0;
 };
 
@@ -65,12 +61,8 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   bool HasGone();
 
  private:
-  struct Block {
-    std::string region;
-    char* bytes = nullptr;
-    size_t size_bytes = 0;
-    bool forgotten = false;
-  };
+  struct Block;
+  struct State;
 
   explicit SharedMemory(std::unique_ptr<BrokerConnection> connection);
 
@@ -79,12 +71,7 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   void GiveBack(char* bytes);
   void Free(const Block& block);
 
-  const std::unique_ptr<BrokerConnection> connection_;
-  mutable std::mutex mutex_;
-  bool is_lost_ = false;
-  std::map<uintptr_t, Block> blocks_;  // those in use, by address
-  std::multimap<size_t, Block> free_;  // by size
-  size_t free_bytes_ = 0;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace tensord::client

@@ -16,11 +16,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "tensord/expression.h"
 #include "tensord/host_tensor.h"
+#include "tensord/message_names.h"
 #include "tensord/subscript.h"
 
 namespace tensord::client {
+
+struct Expression;
 
 // Dtype and shape of one result of an operation.
 struct ResultType {
@@ -61,11 +63,11 @@ class Tensor {
   static Tensor Failed(absl::Status status);
 
   // A failed tensor has a meaningless dtype and shape (F32, rank 0).
-  const absl::Status& status() const { return expression_->status; }
-  bool ok() const { return expression_->status.ok(); }
-  DType dtype() const { return expression_->dtype; }
-  const Shape& shape() const { return expression_->shape; }
-  int64_t rank() const { return static_cast<int64_t>(expression_->shape.size()); }
+  const absl::Status& status() const;
+  bool ok() const { return status().ok(); }
+  DType dtype() const;
+  const Shape& shape() const;
+  int64_t rank() const { return static_cast<int64_t>(shape().size()); }
 
   // Returns the part that subscripts name (subscript.h), failed if an index is out of bounds. Axes of sizes that only
   // the run knows can be taken whole.

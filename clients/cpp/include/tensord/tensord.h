@@ -20,7 +20,10 @@
 #include "tensord/host_tensor.h"
 #include "tensord/indexing.h"
 #include "tensord/linalg.h"
+#include "tensord/npy.h"
+#include "tensord/npz.h"
 #include "tensord/pipeline.h"
+#include "tensord/printing.h"
 #include "tensord/program.h"
 #include "tensord/reduction.h"
 #include "tensord/result_plan.h"
@@ -29,5 +32,6 @@
 #include "tensord/structural.h"
 #include "tensord/subscript.h"
 #include "tensord/tensor.h"
+#include "tensord/views.h"
 
 #endif  // TENSORD_TENSORD_H_

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "tensord/access.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/peers/tensordctl_call.h"
 #include "tests/testlib/tls/certificate_authority.h"

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/shared_memory/broker_socket.h"

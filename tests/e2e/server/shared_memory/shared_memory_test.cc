@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "tensord/client.h"
 #include "tensord/error_detail.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/e2e/server/shared_memory/shared_memory_fixture.h"
 #include "tests/testlib/tls/private_folder.h"

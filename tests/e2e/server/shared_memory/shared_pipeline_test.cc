@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tensord/pipeline.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/e2e/server/shared_memory/shared_memory_fixture.h"

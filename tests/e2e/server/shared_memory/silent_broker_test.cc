@@ -14,6 +14,7 @@
 #include "clients/cpp/shared_memory/broker_connection.h"
 #include "gtest/gtest.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tensord/v1/shared_memory.pb.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/peers/client_values.h"
 

@@ -11,6 +11,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
+#include "tensord/messages.h"
 #include "tensord/pipeline.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/session_client.h"

@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/session_client.h"
 
 namespace tensord {

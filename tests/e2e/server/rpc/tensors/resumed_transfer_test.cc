@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tensord/client.h"
 #include "tensord/error_detail.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/mebibyte.h"

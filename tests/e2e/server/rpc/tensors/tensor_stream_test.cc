@@ -16,6 +16,7 @@
 #include "server/rpc/tensors/tensor_part.h"
 #include "tensord/client.h"
 #include "tensord/error_detail.h"
+#include "tensord/messages.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/raw_stream.h"

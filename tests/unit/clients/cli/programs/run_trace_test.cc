@@ -22,7 +22,7 @@ RunReport Report() {
                   {"execute", absl::Microseconds(1000), absl::Microseconds(1000)}};
   report.compiled.set_source(v1::CompileResponse::SOURCE_COMPILED);
   report.compiled.mutable_compile_time()->set_nanos(200'000);
-  v1::ExecutionStats& stats = report.result.stats;
+  v1::ExecutionStats& stats = report.stats;
   stats.set_device("cpu:0");
   stats.mutable_queue_time()->set_nanos(100'000);
   stats.mutable_run_time()->set_nanos(400'000);
@@ -82,7 +82,7 @@ TEST(RunTraceTest, ServerPhasesLieInTheMiddleOfTheirCall) {
 
 TEST(RunTraceTest, AServerThatSaysMoreThanItsCallTookStartsWithIt) {
   RunReport report = Report();
-  report.result.stats.mutable_run_time()->set_seconds(5);
+  report.stats.mutable_run_time()->set_seconds(5);
   report.compiled.set_source(v1::CompileResponse::SOURCE_MEMORY);
   const std::map<std::string, Struct> events = EventsOf(report);
   EXPECT_EQ(Number(events.at("2/1/queue"), "ts"), 1000);
@@ -91,7 +91,7 @@ TEST(RunTraceTest, AServerThatSaysMoreThanItsCallTookStartsWithIt) {
 
 TEST(RunTraceTest, AGraphThatWasSentAgainIsCompiledInItsExecution) {
   RunReport report = Report();
-  report.result.stats.mutable_compile_time()->set_nanos(300'000);
+  report.stats.mutable_compile_time()->set_nanos(300'000);
   const std::map<std::string, Struct> events = EventsOf(report);
   EXPECT_EQ(Number(events.at("2/1/compile"), "ts"), 1100);
   EXPECT_EQ(Number(events.at("2/1/queue"), "ts"), 1400);

@@ -11,6 +11,7 @@
 #include "clients/cpp/wire/health.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/messages.h"
 #include "tensord/tensord.h"
 #include "tests/unit/clients/fake_server.h"
 

@@ -9,6 +9,7 @@
 #include "clients/cpp/calls/compiled_programs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/messages.h"
 #include "tensord/tensord.h"
 #include "tests/unit/clients/fake_server.h"
 

@@ -10,6 +10,7 @@
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "tensord/client.h"
+#include "tensord/messages.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::client {

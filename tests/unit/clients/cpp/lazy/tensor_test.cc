@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/messages.h"
 #include "tensord/tensord.h"
 #include "tests/unit/clients/cpp/lazy/client_tensors.h"
 #include "tests/unit/clients/cpp/lazy/traced_text.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tensord/evaluation.h"
+#include "tensord/messages.h"
 #include "tests/unit/clients/cpp/lazy/client_tensors.h"
 
 namespace tensord::client {

@@ -13,6 +13,7 @@
 #include "proto/checksum/crc32c.h"
 #include "tensord/client.h"
 #include "tensord/error_detail.h"
+#include "tensord/messages.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::client {

@@ -7,6 +7,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "gtest/gtest.h"
 #include "tensord/error_detail.h"
+#include "tensord/messages.h"
 
 namespace tensord::client {
 namespace {
@@ -141,7 +142,7 @@ TEST(DecodeExecuteResponse, ReadsWhatProtobufWritesHoweverItIsSliced) {
       EXPECT_EQ(ToWireTensor(*reply->outputs[static_cast<size_t>(i)].tensor).SerializeAsString(),
                 response.results(i).tensor().SerializeAsString());
     }
-    EXPECT_EQ(reply->stats.SerializeAsString(), response.stats().SerializeAsString());
+    EXPECT_EQ(reply->stats.message().SerializeAsString(), response.stats().SerializeAsString());
   }
 }
 
