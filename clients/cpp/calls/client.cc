@@ -9,6 +9,7 @@
 #include "clients/cpp/calls/execute_stream.h"
 #include "clients/cpp/calls/program_calls.h"
 #include "clients/cpp/calls/session_places.h"
+#include "clients/cpp/calls/started_calls.h"
 #include "clients/cpp/connection/call_context.h"
 #include "clients/cpp/connection/channel_arguments.h"
 #include "clients/cpp/connection/connecting.h"
@@ -62,6 +63,7 @@ struct Client::Stubs {
   UploadConnection uploads;
   const std::shared_ptr<ProgramCalls> programs;
   SessionPlaces sessions;
+  StartedCalls started;
   const std::shared_ptr<ResultSizes> result_sizes = std::make_shared<ResultSizes>();  // shared with pipelines
 };
 
@@ -105,7 +107,7 @@ void Client::FindSharedMemory() {
 Client::Client(ConnectOptions options, std::unique_ptr<Stubs> stubs)
     : options_(std::move(options)), stubs_(std::move(stubs)) {}
 
-Client::~Client() = default;
+Client::~Client() { stubs_->started.End(); }
 
 absl::StatusOr<v1::CompileResponse> Client::Compile(const v1::Graph& graph, const ExecuteOptions& options) {
   const absl::Status size = CheckSize(graph);
@@ -168,6 +170,36 @@ absl::StatusOr<ExecuteAnswer> Client::Execute(const ExecuteCall& call) {
   absl::StatusOr<v1::ExecuteRequest> request = ToExecuteRequest(call);
   if (!request.ok()) return request.status();
   return Run(*std::move(request), call.arguments, call.results, call.options);
+}
+
+StartedCall<absl::StatusOr<ExecuteAnswer>> Client::StartExecute(ExecuteCall call) {
+  absl::StatusOr<v1::ExecuteRequest> request = ToExecuteRequest(call);
+  call.graph = nullptr;
+  return stubs_->started.Start<absl::StatusOr<ExecuteAnswer>>(
+      [this, call = std::move(call), request = std::move(request)]() mutable -> absl::StatusOr<ExecuteAnswer> {
+        if (!request.ok()) return request.status();
+        return Run(*std::move(request), call.arguments, call.results, call.options);
+      });
+}
+
+StartedCall<absl::StatusOr<v1::CompileResponse>> Client::StartCompile(const v1::Graph& graph, ExecuteOptions options) {
+  return stubs_->started.Start<absl::StatusOr<v1::CompileResponse>>(
+      [this, graph, options = std::move(options)] { return Compile(graph, options); });
+}
+
+StartedCall<absl::Status> Client::StartPutTensor(std::string session, std::string handle, HostTensor tensor,
+                                                 ExecuteOptions options) {
+  return stubs_->started.Start<absl::Status>(
+      [this, session = std::move(session), handle = std::move(handle), tensor = std::move(tensor),
+       options = std::move(options)] { return PutTensor(session, handle, tensor, options); });
+}
+
+StartedCall<absl::StatusOr<HostTensor>> Client::StartGetTensor(std::string session, std::string handle,
+                                                               ExecuteOptions options) {
+  return stubs_->started.Start<absl::StatusOr<HostTensor>>(
+      [this, session = std::move(session), handle = std::move(handle), options = std::move(options)] {
+        return GetTensor(session, handle, options);
+      });
 }
 
 absl::StatusOr<ExecuteAnswer> Client::Run(v1::ExecuteRequest request, absl::Span<const Argument> arguments,

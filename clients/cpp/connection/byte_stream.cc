@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "clients/cpp/connection/cancellation.h"
 #include "clients/cpp/connection/transport_end.h"
 #include "grpcpp/completion_queue.h"
 #include "tensord/error_detail.h"
@@ -50,9 +51,7 @@ bool ByteStream::Wait() {
   if (is_abandoned_) return false;
   std::optional<bool> ok = std::exchange(ended_, std::nullopt);
   if (!ok.has_value()) {
-    void* tag = nullptr;
-    const auto next = transport_->queue.AsyncNext(&tag, &ok.emplace(), latest_end_);
-    is_abandoned_ = next != grpc::CompletionQueue::GOT_EVENT;
+    is_abandoned_ = !AwaitStep(*transport_->context, transport_->queue, latest_end_, &ok.emplace());
     if (is_abandoned_) return false;
   }
   if (!*ok) latest_end_ = HurriedEnd(latest_end_);

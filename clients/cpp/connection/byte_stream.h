@@ -16,8 +16,8 @@ namespace tensord::client {
 //
 //   begun (the constructor) → over (Finish)
 //
-// Thread-compatible. No wait in here is longer than kEndWithin beyond the deadline, Cancel and the first step that
-// failed: after that every step fails, and the call ended late.
+// Thread-compatible. No wait in here is longer than kEndWithin beyond the deadline, Cancel, the cancellation of
+// the thread's work and the first step that failed: after that every step fails, and the call ended late.
 class ByteStream {
  public:
   ByteStream(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, const char* method);

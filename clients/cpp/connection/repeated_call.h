@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "clients/cpp/connection/cancellation.h"
 #include "clients/cpp/connection/retry_backoff.h"
 #include "clients/cpp/connection/steady_time.h"
 
@@ -29,7 +29,7 @@ absl::StatusOr<Result> RepeatedCall(absl::Time deadline, const Call& call) {
     if (MayHaveRun(result.status()) && ++broken == kMostBroken) return result;
     const std::optional<absl::Duration> pause = backoff.Next(SteadyNow(), deadline);
     if (!pause.has_value()) return result;
-    absl::SleepFor(*pause);
+    if (!PauseFor(*pause)) return absl::CancelledError("cancelled between two attempts");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "clients/cpp/connection/cancellation.h"
 #include "clients/cpp/connection/transport_end.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
@@ -19,7 +20,8 @@
 
 namespace tensord::client {
 
-// Calls that wait for their answer, and not longer than kEndWithin beyond their deadline, as gRPC's own would.
+// Calls that wait for their answer, and not longer than kEndWithin beyond their deadline, as gRPC's own would,
+// nor beyond the cancellation of the thread's work.
 
 // The mark of a message whose place no answer has taken. gRPC leaves the message as it was, with a good status, if the
 // connection lost the answer, or if the server sent none.
@@ -51,10 +53,8 @@ grpc::Status AwaitAnswer(std::unique_ptr<grpc::ClientContext> context, const Pre
   MarkUnanswered(&transport->response);
   transport->call->StartCall();
   transport->call->Finish(&transport->response, &transport->status, nullptr);
-  void* tag = nullptr;
   bool ok = false;
-  const auto next = transport->queue.AsyncNext(&tag, &ok, LatestEnd(*transport->context));
-  if (next == grpc::CompletionQueue::GOT_EVENT) {
+  if (AwaitStep(*transport->context, transport->queue, LatestEnd(*transport->context), &ok)) {
     if (transport->status.ok() && !ok) return {grpc::StatusCode::INTERNAL, "the server's answer cannot be read"};
     if (transport->status.ok() && !IsAnswered(transport->response)) {
       return {grpc::StatusCode::UNAVAILABLE, "the connection broke, and the answer was lost with it"};

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/random/random.h"
-#include "absl/time/clock.h"
+#include "clients/cpp/connection/cancellation.h"
 #include "clients/cpp/connection/retry_backoff.h"
 #include "clients/cpp/connection/steady_time.h"
 #include "clients/cpp/transfer/tensor_gathering.h"
@@ -25,8 +25,7 @@ uint64_t NewId() { return absl::Uniform<uint64_t>(absl::IntervalClosed, absl::Bi
 // False: there is to be no other attempt.
 bool Pause(RetryBackoff& backoff, absl::Time deadline) {
   const std::optional<absl::Duration> pause = backoff.Next(SteadyNow(), deadline);
-  if (pause.has_value()) absl::SleepFor(*pause);
-  return pause.has_value();
+  return pause.has_value() && PauseFor(*pause);
 }
 
 // One upload, as the calls before left it.
@@ -108,6 +107,7 @@ class Upload {
   // Deletes a part left by a broken upload: an upload that is not resumable, and ends early, does so. An upload of
   // somebody else, or a tensor, stays.
   void GiveUp() {
+    const Cancellation::Scope unshaken(nullptr);
     header_.set_resumable(false);
     const absl::Time deadline = SteadyNow() + kCleanUp;
     RetryBackoff backoff;

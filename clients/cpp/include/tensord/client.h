@@ -19,6 +19,7 @@
 #include "tensord/message_names.h"
 #include "tensord/pipeline.h"
 #include "tensord/shared_memory.h"
+#include "tensord/started_call.h"
 
 namespace tensord::client {
 
@@ -27,7 +28,7 @@ struct ExecuteResult {
   ExecutionStats stats = {};
 };
 
-// Connection to a server. Thread-safe; calls block. A failed call has the server's
+// Connection to a server. Thread-safe; calls block, but for those that begin with Start. A failed call has the server's
 // canonical code and message; GetErrorDetail gives the details. A call without an answer is made again, four times at
 // most, if it may run twice: calls that keep or donate tensors, or concern sessions, may not.
 //
@@ -63,6 +64,18 @@ class Client {
                                         const ExecuteOptions& options = {});
   // Runs a graph or a program with resident tensors as arguments, and results to keep in the session.
   absl::StatusOr<ExecuteAnswer> Execute(const ExecuteCall& call);
+
+  // Start what Execute, Compile, PutTensor and GetTensor do, and return at once with a handle to wait for the outcome,
+  // to be called back with it, or to cancel the call (started_call.h). Deadlines count from the start. Each runs on a
+  // thread of the client's: at most 64 at a time, and one more has failed with RESOURCE_EXHAUSTED when it returns. They
+  // do not wait for each other; calls that use what others keep go into a pipeline. The graph is copied, tensors are
+  // not. The client's destructor cancels what still runs and waits for its end.
+  StartedCall<absl::StatusOr<ExecuteAnswer>> StartExecute(ExecuteCall call);
+  StartedCall<absl::StatusOr<v1::CompileResponse>> StartCompile(const v1::Graph& graph, ExecuteOptions options = {});
+  StartedCall<absl::Status> StartPutTensor(std::string session, std::string handle, HostTensor tensor,
+                                           ExecuteOptions options = {});
+  StartedCall<absl::StatusOr<HostTensor>> StartGetTensor(std::string session, std::string handle,
+                                                         ExecuteOptions options = {});
 
   // Opens a stream of calls that do not wait for each other. Returns at once; without a connection the first answer
   // fails.

@@ -29,6 +29,7 @@
 #include "tensord/result_plan.h"
 #include "tensord/run_time_sizes.h"
 #include "tensord/shared_memory.h"
+#include "tensord/started_call.h"
 #include "tensord/structural.h"
 #include "tensord/subscript.h"
 #include "tensord/tensor.h"

@@ -1,0 +1,192 @@
+#include "tensord/started_call.h"
+
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cpp/calls/started_calls.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tensord/client.h"
+#include "tensord/error_detail.h"
+#include "tensord/future.h"
+#include "tensord/messages.h"
+#include "tests/unit/clients/fake_server.h"
+
+namespace tensord::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A fake server whose executions wait until the test lets them go on.
+class StartedCallTest : public ::testing::Test {
+ protected:
+  StartedCallTest() : free_(released_.get_future().share()) {
+    server_.refuse_execute = [this](const v1::ExecuteRequest&, const grpc::ServerContext&) {
+      begun_.set_value();
+      free_.wait();
+      return grpc::Status::OK;
+    };
+    absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect({.target = server_.target()});
+    EXPECT_TRUE(client.ok()) << client.status();
+    client_ = *std::move(client);
+  }
+  ~StartedCallTest() override { Release(); }
+
+  void Release() {
+    if (!std::exchange(is_released_, true)) released_.set_value();
+  }
+
+  StartedCall<absl::StatusOr<ExecuteAnswer>> Start(ExecuteOptions options = {}) {
+    return client_->StartExecute(
+        {.graph = &graph_, .arguments = {HostTensor::Scalar(7.0f)}, .options = std::move(options)});
+  }
+
+  v1::Graph graph_;
+  std::promise<void> begun_, released_;
+  std::shared_future<void> free_;
+  bool is_released_ = false;
+  FakeServer server_;
+  std::unique_ptr<Client> client_;
+};
+
+TEST_F(StartedCallTest, IsWaitedForAfterItReturned) {
+  const auto call = Start();
+  begun_.get_future().wait();
+  EXPECT_FALSE(call.WaitUntil(absl::InfinitePast()));
+  Release();
+  const absl::StatusOr<ExecuteAnswer> answer = call.Wait();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ((*answer->outputs.at(0).tensor->Values<float>())[0], 7.0f);
+  EXPECT_TRUE(call.WaitUntil(absl::InfinitePast()));
+  EXPECT_TRUE(call.Wait().ok()) << "may be asked again";
+}
+
+TEST_F(StartedCallTest, CancelEndsACallWithoutADeadline) {
+  const auto call = Start();
+  begun_.get_future().wait();
+  call.Cancel();
+  EXPECT_EQ(call.Wait().status().code(), absl::StatusCode::kCancelled);
+  call.Cancel();  // of a call that has ended: nothing
+}
+
+TEST_F(StartedCallTest, CancelBeforeTheCallReachesTheServerEndsItToo) {
+  std::vector<StartedCall<absl::Status>> calls;
+  server_.put_tensor = [](auto*, auto*, auto*) { return grpc::Status::OK; };
+  for (int i = 0; i < 20; ++i) {
+    calls.push_back(client_->StartPutTensor("s", "h", HostTensor::Scalar(1.0f)));
+    calls.back().Cancel();
+  }
+  for (const auto& call : calls) {
+    EXPECT_FALSE(call.Wait().ok());  // the fake server takes nothing, so that no upload succeeds
+  }
+}
+
+TEST_F(StartedCallTest, CancelEndsThePauseBeforeAnotherAttempt) {
+  server_.refuse = [] { return grpc::Status(grpc::StatusCode::UNAVAILABLE, "failed to connect"); };
+  std::promise<void> is_called;
+  const auto call = client_->StartCompile(v1::Graph());
+  call.Cancel();
+  EXPECT_FALSE(call.Wait().ok());
+}
+
+TEST_F(StartedCallTest, DeadlinesCountFromTheStart) {
+  const auto call = Start({.deadline = absl::Milliseconds(100)});
+  EXPECT_EQ(call.Wait().status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(StartedCallTest, CallbacksAreCalledOnceInTheirOrder) {
+  const auto call = Start();
+  std::promise<std::vector<int>> all;
+  std::vector<int> seen;
+  call.Then([&](const absl::StatusOr<ExecuteAnswer>& answer) { seen.push_back(answer.ok() ? 1 : -1); });
+  call.Then([&](const absl::StatusOr<ExecuteAnswer>&) {
+    seen.push_back(2);
+    all.set_value(seen);
+  });
+  Release();
+  EXPECT_EQ(all.get_future().get(), (std::vector<int>{1, 2}));
+  bool is_called = false;
+  call.Then([&](const auto&) { is_called = true; });
+  EXPECT_TRUE(is_called) << "at once, since the call has ended";
+}
+
+TEST_F(StartedCallTest, ACallbackStartsAnotherCall) {
+  server_.refuse_execute = [](const auto&, const auto&) { return grpc::Status::OK; };
+  std::promise<absl::Status> second;
+  Start().Then([&](const auto&) {
+    Start().Then([&](const absl::StatusOr<ExecuteAnswer>& answer) { second.set_value(answer.status()); });
+  });
+  EXPECT_TRUE(second.get_future().get().ok());
+}
+
+TEST_F(StartedCallTest, ACallbackOfACancelledCallMakesCallsThatAreNot) {
+  const auto call = Start();
+  begun_.get_future().wait();
+  std::promise<absl::Status> asked;
+  call.Then([&](const auto&) { asked.set_value(client_->GetServerInfo().status()); });
+  call.Cancel();
+  EXPECT_TRUE(asked.get_future().get().ok());
+}
+
+TEST_F(StartedCallTest, GoesOnWithoutItsHandle) {
+  std::future<absl::StatusOr<ExecuteAnswer>> future = ToFuture(Start());
+  Release();
+  EXPECT_TRUE(future.get().ok());
+}
+
+TEST_F(StartedCallTest, TheClientsEndCancelsWhatRuns) {
+  const auto call = Start();
+  begun_.get_future().wait();
+  client_ = nullptr;
+  EXPECT_EQ(call.Wait().status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(StartedCallTest, WhatCannotBeSentFailsItsHandle) {
+  const auto call = client_->StartExecute({});
+  EXPECT_EQ(call.Wait().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(StartedCalls, OneTooManyFailsAtOnce) {
+  StartedCalls calls;
+  std::promise<void> released;
+  const std::shared_future<void> free = released.get_future().share();
+  std::vector<StartedCall<absl::Status>> begun;
+  const auto work = [free] {
+    free.wait();
+    return absl::OkStatus();
+  };
+  for (size_t i = 0; i < StartedCalls::kMost; ++i) begun.push_back(calls.Start<absl::Status>(work));
+  const StartedCall<absl::Status> refused = calls.Start<absl::Status>(work);
+  EXPECT_TRUE(refused.WaitUntil(absl::InfinitePast()));
+  EXPECT_EQ(refused.Wait().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.Wait().message()), HasSubstr("64"));
+  released.set_value();
+  for (const auto& call : begun) EXPECT_TRUE(call.Wait().ok());
+  calls.End();
+  EXPECT_EQ(calls.Start<absl::Status>(work).Wait().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(Describe, GivesTheDetailAsWords) {
+  v1::ErrorDetail detail;
+  detail.set_reason("LIMIT_EXCEEDED");
+  detail.set_node("n3");
+  detail.set_op("Add");
+  detail.set_limit("limits.rank");
+  detail.set_limit_value(8);
+  detail.set_actual_value(9);
+  v1::Error error;
+  error.set_code(3);
+  error.set_message("too many axes");
+  *error.mutable_detail() = detail;
+  EXPECT_EQ(Describe(ToAbslStatus(error)),
+            "INVALID_ARGUMENT: too many axes (LIMIT_EXCEEDED, node n3, op Add, limit limits.rank 8, here 9)");
+  EXPECT_EQ(Describe(absl::NotFoundError("gone")), "NOT_FOUND: gone");
+  EXPECT_EQ(Describe(absl::OkStatus()), "OK");
+}
+
+}  // namespace
+}  // namespace tensord::client
