@@ -14,6 +14,7 @@
 #include "clients/cli/files/npy.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/expression.h"
 #include "tensord/messages.h"
 #include "tensord/tensord.h"
 #include "tests/e2e/server_binary.h"
