@@ -1,12 +1,13 @@
 # Compiler, linker and sanitizer settings that every target shares.
-if(NOT CMAKE_BUILD_TYPE)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
+# Another project of which this is a part has said how it compiles.
 find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # The base folder makes hits possible across build trees and checkouts.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
                                   ${CCACHE_PROGRAM})
 endif()
 
@@ -25,7 +26,7 @@ endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 # Joined sources include absolute paths (docs/why/0045-builds-join-sources.md): without this no two checkouts share a cache,
 # and a binary tells where it was built.
-add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 if(TENSORD_SANITIZE)
   add_compile_options(-fsanitize=${TENSORD_SANITIZE} -fno-omit-frame-pointer -g1)
