@@ -16,8 +16,7 @@ COPY . .
 ARG GIT_REVISION=unknown
 # What is part of the binary rather than a package: the list of it and its notices.
 RUN TENSORD_GIT_REVISION=$GIT_REVISION ./dev build release tensord tensordctl && strip build/release/bin/tensord build/release/bin/tensordctl \
- && mkdir build/notices && python3 deploy/dev/spdx.py build/release build/notices >build/notices/tensord.spdx.json \
- && sed '/^#ifndef/,$d' build/sources/ducc0-*/src/ducc0/fft/fft1d_impl.h >build/notices/ducc0.txt
+ && mkdir build/notices && python3 deploy/dev/spdx.py build/release build/notices >build/notices/tensord.spdx.json
 
 FROM ${BASE} AS runtime
 WORKDIR /tmp/setup

@@ -10,8 +10,12 @@ find_package(gRPC CONFIG REQUIRED)
 # Sanitizers name libraries in their suppressions, so what they watch takes shared ones.
 cmake_dependent_option(TENSORD_LINK_ARCHIVES "Make gRPC and Abseil parts of the binaries, where their archives are installed" ON
                        "NOT TENSORD_CLIENT_ONLY" OFF)
+set(TENSORD_SHARED_RPC gRPC::grpc++ absl::flat_hash_map absl::random_random absl::span absl::status absl::statusor absl::str_format
+                       absl::strings absl::time)
 if(TENSORD_LINK_ARCHIVES AND NOT TENSORD_SANITIZE AND NOT TENSORD_FUZZ)
   include(archives)
+  # For a shared library among binaries that have gRPC inside.
+  tensord_shared_libraries(TENSORD_SHARED_RPC "gRPC::(grpc\\+\\+|grpc|gpr)|absl::.*")
   tensord_link_archives(gRPC absl)
 endif()
 find_package(OpenSSL REQUIRED)

@@ -44,7 +44,7 @@ download_source() {
 
 ensure_sources() {
   local folder=build/sources archives=build/sources/archives name version sha256 licence archive unpacked
-  while read -r name version sha256 licence; do
+  while read -r name version sha256 licence _; do
     [[ -z $name || $name == \#* ]] && continue
     [[ -f $folder/$name-$version/.unpacked && $(<"$folder/$name-$version/.unpacked") == "$sha256" ]] && continue
     archive=$archives/$name-$version.tar.gz

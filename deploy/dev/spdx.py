@@ -3,7 +3,7 @@
 
 A scanner of packages sees what is installed beside the binary, and none of what was linked into it. That is asked of the build:
 which archives the linker takes, and linked_in.txt and sources.txt say what they are. Into NOTICES_FOLDER go the licences' texts of
-the packages among them, NAME.txt."""
+all of them, NAME.txt."""
 import datetime
 import fnmatch
 import hashlib
@@ -65,7 +65,7 @@ def entries_of(parts):
     for name, licence, package in parts:
         source, versioned = source_of(package)
         entries.append(entry(name, versioned, licence, f"pkg:deb/debian/{source}@{versioned}?arch=source".replace("+", "%2B")))
-    for name, versioned, _, licence in rows_of("sources.txt"):
+    for name, versioned, _, licence, _ in rows_of("sources.txt"):
         entries.append(entry(name, versioned, licence, f"pkg:pypi/{name}@{versioned}"))
     return entries
 
@@ -85,6 +85,11 @@ def write_notices(parts, folder):
     os.makedirs(folder, exist_ok=True)
     for name, _, package in parts:
         shutil.copyfile(f"/usr/share/doc/{package}/copyright", os.path.join(folder, name + ".txt"))
+    for name, versioned, _, _, notice in rows_of("sources.txt"):
+        with open(os.path.join(ROOT, "build", "sources", f"{name}-{versioned}", notice), encoding="utf-8") as source:
+            text = re.split(r"^#", source.read(), maxsplit=1, flags=re.MULTILINE)[0]
+        with open(os.path.join(folder, name + ".txt"), "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 def main():
