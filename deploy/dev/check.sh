@@ -8,6 +8,8 @@
 #   scripts  shellcheck
 #   headers  every header compiles alone
 #   fuzz     every fuzz target for FUZZ_SECONDS (60)
+#   packages  installations, and outside projects in every way, by both compilers, also in a bare Debian 12; minutes, as root,
+#            only when asked for
 #   tidy     clang-tidy over the sources that differ from BASE (HEAD~1); only when asked for
 set -euo pipefail
 source deploy/dev/packages.sh
@@ -97,8 +99,16 @@ check_tidy() {
   printf '%s\n' "${files[@]}" | xargs -P "$(job_count)" -n 1 clang-tidy-14 -p build/dev --quiet
 }
 
+check_packages() {
+  ensure_packages build test packages
+  build_preset release tensord_installation
+  TENSORD_PACKAGES=all TENSORD_BUILD=$PWD/build/release PYTHONDONTWRITEBYTECODE=1 \
+    /usr/bin/python3 tests/testlib/run_unittests.py tests/packages/test_installation.py
+  bash deploy/dev/try_packages.sh
+}
+
 all_rules=(layers files docs format scripts headers fuzz)
-known_rules=("${all_rules[@]}" tidy)
+known_rules=("${all_rules[@]}" packages tidy)
 rules=("$@")
 [[ $# -eq 0 ]] && rules=("${all_rules[@]}")
 for rule in "${rules[@]}"; do
