@@ -61,8 +61,8 @@ def build_outside(way, compiler, standard, prefix="", sources=""):
     folder = fresh(f"outside-{way}-{compiler}-{standard}")
     environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(library_folder(prefix), "pkgconfig") if prefix else "")
     run(["cmake", "-G", "Ninja", "-S", OUTSIDE, "-B", folder, f"-DWAY={way}", f"-DCMAKE_CXX_COMPILER={compiler}",
-         f"-DCMAKE_CXX_STANDARD={standard}", "-DCMAKE_CXX_EXTENSIONS=OFF", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_UNITY_BUILD=ON",
-         "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16", f"-DTENSORD_FOLDER={sources}", f"-DCMAKE_PREFIX_PATH={prefix}"], env=environment)
+         f"-DCMAKE_CXX_STANDARD={standard}", "-DCMAKE_CXX_EXTENSIONS=OFF", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
+         "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16", f"-DTENSORD_FOLDER={sources}", f"-DCMAKE_PREFIX_PATH={prefix}"], env=environment)
     run(["cmake", "--build", folder, "--target", "outside"])
     return os.path.join(folder, "outside")
 
