@@ -69,9 +69,9 @@ class MatrixKernel final : public Kernel {
         slot_bytes_(copies_at_) {
     for (const ConcreteType& operand : instruction.operands) operand_bytes_.push_back(operand.num_bytes() / batch_);
     for (const ConcreteType& result : instruction.results) result_bytes_.push_back(result.num_bytes() / batch_);
-    if (BlasRoundsByAddress()) {
-      for (const int64_t bytes : operand_bytes_) slot_bytes_ += (bytes + 63) / 64 * 64;
-      for (const int64_t bytes : result_bytes_) slot_bytes_ += (bytes + 63) / 64 * 64;
+    if (BlasRoundsByAddress() && batch_ > 1) {
+      for (const int64_t bytes : operand_bytes_) slot_bytes_ += CopyBytes(bytes);
+      for (const int64_t bytes : result_bytes_) slot_bytes_ += CopyBytes(bytes);
     }
     const int64_t tasks = std::min(batch_, kMaxTasks);
     block_ = (batch_ + tasks - 1) / tasks;
@@ -115,24 +115,28 @@ class MatrixKernel final : public Kernel {
       for (size_t i = 0; i < result_bytes_.size(); ++i) {
         call.results[i] = static_cast<char*>(args.results[i]) + b * result_bytes_[i];
       }
-      const int64_t info = BlasRoundsByAddress() ? RunInAlignedCopies(call) : routine_.Run(call);
+      const int64_t info = slot_bytes_ > copies_at_ ? RunInAlignedCopies(call) : routine_.Run(call);
       if (info != 0) return {.matrix = b, .info = info};
     }
     return {.matrix = 0, .info = 0};
   }
 
-  // Gives the routine copies of what does not lie on 16 bytes, so that a matrix has the same bits wherever it lies.
+  // Returns the memory for a copy of a matrix: none where all of the batch lie on 16 bytes if the first one does.
+  static int64_t CopyBytes(int64_t bytes) { return bytes % 16 == 0 ? 0 : (bytes + 63) / 64 * 64; }
+
+  // Gives the routine copies of matrices that may lie beside 16 bytes, so that each has the bits that it has alone.
   int64_t RunInAlignedCopies(const MatrixCall& call) const {
     MatrixCall aligned = call;
     char* copy = call.scratch + copies_at_;
-    const auto is_aligned = [](const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; };
     for (size_t i = 0; i < operand_bytes_.size(); ++i) {
-      if (!is_aligned(call.operands[i])) aligned.operands[i] = std::memcpy(copy, call.operands[i], operand_bytes_[i]);
-      copy += (operand_bytes_[i] + 63) / 64 * 64;
+      const int64_t bytes = CopyBytes(operand_bytes_[i]);
+      if (bytes > 0) aligned.operands[i] = std::memcpy(copy, call.operands[i], operand_bytes_[i]);
+      copy += bytes;
     }
     for (size_t i = 0; i < result_bytes_.size(); ++i) {
-      if (!is_aligned(call.results[i])) aligned.results[i] = copy;
-      copy += (result_bytes_[i] + 63) / 64 * 64;
+      const int64_t bytes = CopyBytes(result_bytes_[i]);
+      if (bytes > 0) aligned.results[i] = copy;
+      copy += bytes;
     }
     const int64_t info = routine_.Run(aligned);
     for (size_t i = 0; i < result_bytes_.size(); ++i) {
