@@ -11,16 +11,17 @@
 #include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
 #include "tensord/einsum/v1/einsum.pb.h"
+#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 namespace {
 
-namespace wire = einsum::v1;
-
 // A term's labels; numbers below it are axes of the ellipsis, counted from the right.
 constexpr int64_t kEllipsis = -1;
 
-absl::Status Invalid(absl::string_view what) { return absl::InvalidArgumentError(absl::StrCat("Einsum: ", what)); }
+absl::Status InvalidEinsum(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("Einsum: ", what));
+}
 
 absl::StatusOr<std::vector<int64_t>> ReadTerm(absl::string_view term, absl::string_view equation) {
   std::vector<int64_t> labels;
@@ -32,7 +33,7 @@ absl::StatusOr<std::vector<int64_t>> ReadTerm(absl::string_view term, absl::stri
       continue;
     }
     if (term.substr(0, 3) != "..." || std::find(labels.begin(), labels.end(), kEllipsis) != labels.end()) {
-      return Invalid(absl::StrCat("a term is letters, digits and at most one \"...\": ", equation));
+      return InvalidEinsum(absl::StrCat("a term is letters, digits and at most one \"...\": ", equation));
     }
     labels.push_back(kEllipsis);
     term.remove_prefix(3);
@@ -52,11 +53,11 @@ absl::StatusOr<Labels> ReadEquation(absl::string_view equation, size_t num_opera
   text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c == ' ' || c == '(' || c == ')'; }),
              text.end());
   const std::vector<std::string> sides = absl::StrSplit(text, "->");
-  if (sides.size() != 2) return Invalid(absl::StrCat("an equation has one arrow, as \"ij,jk->ik\": ", equation));
+  if (sides.size() != 2) return InvalidEinsum(absl::StrCat("an equation has one arrow, as \"ij,jk->ik\": ", equation));
   const std::vector<std::string> terms = absl::StrSplit(sides[0], ',');
   if (terms.size() != num_operands) {
-    return Invalid(absl::StrCat("needs a term for each operand: ", terms.size(), " terms of ", equation, ", ",
-                                num_operands, " operands"));
+    return InvalidEinsum(absl::StrCat("needs a term for each operand: ", terms.size(), " terms of ", equation, ", ",
+                                      num_operands, " operands"));
   }
   Labels labels;
   for (const std::string& term : terms) {
@@ -84,9 +85,9 @@ class LabelSizes {
     const int64_t ellipses = std::count(labels.begin(), labels.end(), kEllipsis);
     const int64_t open = tensor.rank() - static_cast<int64_t>(labels.size()) + ellipses;
     if (open < 0 || (ellipses == 0 && open != 0)) {
-      return Invalid(absl::StrCat("operand ", number, " has rank ", tensor.rank(), ", and its term ",
-                                  static_cast<int64_t>(labels.size()) - ellipses,
-                                  " labels: ", ShapeToString(tensor.shape())));
+      return InvalidEinsum(absl::StrCat("operand ", number, " has rank ", tensor.rank(), ", and its term ",
+                                        static_cast<int64_t>(labels.size()) - ellipses,
+                                        " labels: ", ShapeToString(tensor.shape())));
     }
     ellipsis_rank_ = std::max(ellipsis_rank_, open);
     size_t axis = 0;
@@ -103,7 +104,7 @@ class LabelSizes {
 
   absl::StatusOr<Shape> Output(const std::vector<int64_t>& labels) const {
     if (ellipsis_rank_ > 0 && std::find(labels.begin(), labels.end(), kEllipsis) == labels.end()) {
-      return Invalid(absl::StrCat("an ellipsis stands for ", ellipsis_rank_, " axes, and the output has none"));
+      return InvalidEinsum(absl::StrCat("an ellipsis stands for ", ellipsis_rank_, " axes, and the output has none"));
     }
     Shape shape;
     for (int64_t label : labels) {
@@ -111,7 +112,7 @@ class LabelSizes {
       for (int64_t i = 0; i < count; ++i) {
         const auto found = sizes_.find(label == kEllipsis ? kEllipsis - count + i : label);
         if (found == sizes_.end()) {
-          return Invalid(absl::StrCat("no operand has the output's label ", LabelText(label, are_characters_)));
+          return InvalidEinsum(absl::StrCat("no operand has the output's label ", LabelText(label, are_characters_)));
         }
         shape.push_back(found->second);
       }
@@ -126,9 +127,9 @@ class LabelSizes {
     const bool is_ellipsis = label < 0;
     if (is_ellipsis && size == 1) return absl::OkStatus();
     if (!(is_ellipsis && found->second == 1) && !MayBeEqual(found->second, size)) {
-      return Invalid(absl::StrCat("sizes of ", LabelText(label, are_characters_),
-                                  " differ: ", ShapeToString({found->second}), " before operand ", number,
-                                  ", and there ", ShapeToString({size})));
+      return InvalidEinsum(absl::StrCat("sizes of ", LabelText(label, are_characters_),
+                                        " differ: ", ShapeToString({found->second}), " before operand ", number,
+                                        ", and there ", ShapeToString({size})));
     }
     if (found->second == 1 || IsSymbol(size)) found->second = size;
     return absl::OkStatus();
@@ -139,8 +140,8 @@ class LabelSizes {
   absl::flat_hash_map<int64_t, int64_t> sizes_;
 };
 
-void SetOptions(const EinsumOptions& options, wire::Einsum* message) {
-  message->set_optimizer(static_cast<wire::Einsum::Optimizer>(options.optimizer));
+void SetOptions(const EinsumOptions& options, einsum::v1::Einsum* message) {
+  message->set_optimizer(static_cast<einsum::v1::Einsum::Optimizer>(options.optimizer));
   for (const std::vector<int64_t>& step : options.path) {
     message->add_path()->mutable_operands()->Assign(step.begin(), step.end());
   }
@@ -148,7 +149,7 @@ void SetOptions(const EinsumOptions& options, wire::Einsum* message) {
 }
 
 Tensor Contract(const std::vector<Tensor>& operands, const Labels& labels, bool are_characters,
-                const wire::Einsum& message) {
+                const einsum::v1::Einsum& message) {
   if (operands.empty()) return RefusedOperation("Einsum", "needs an operand");
   LabelSizes sizes(are_characters);
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -178,7 +179,7 @@ Tensor Einsum(absl::string_view equation, const std::vector<Tensor>& operands, c
   }
   absl::StatusOr<Labels> labels = ReadEquation(equation, operands.size());
   if (!labels.ok()) return Tensor::Failed(labels.status());
-  wire::Einsum message;
+  einsum::v1::Einsum message;
   message.set_equation(std::string(equation));
   SetOptions(options, &message);
   return Contract(operands, *labels, /*are_characters=*/true, message);
@@ -189,7 +190,7 @@ Tensor Einsum(const std::vector<LabeledTensor>& operands, const std::vector<int6
   const RecordedCall call("Einsum", place);
   std::vector<Tensor> tensors;
   Labels labels = {.operands = {}, .output = output};
-  wire::Einsum message;
+  einsum::v1::Einsum message;
   for (const LabeledTensor& operand : operands) {
     tensors.push_back(operand.tensor);
     labels.operands.push_back(operand.labels);

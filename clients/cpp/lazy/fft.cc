@@ -9,13 +9,14 @@
 #include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
 #include "tensord/fft/v1/fft.pb.h"
+#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 namespace {
 
 using Kind = fft::v1::Fft::Kind;
 
-DType ResultType(Kind kind, DType dtype) {
+DType DTypeOfResult(Kind kind, DType dtype) {
   if (kind == fft::v1::Fft::KIND_IRFFT) return RealPart(dtype);
   return dtype == DType::kF32 || dtype == DType::kC64 ? DType::kC64 : DType::kC128;
 }
@@ -68,7 +69,7 @@ Tensor Transform(absl::string_view name, Kind kind, const Tensor& x, const std::
   }
   v1::Node op;
   op.mutable_extension()->mutable_op()->PackFrom(message);
-  return Tensor::FromOp(std::move(op), {x}, ResultType(kind, x.dtype()), std::move(shape));
+  return Tensor::FromOp(std::move(op), {x}, DTypeOfResult(kind, x.dtype()), std::move(shape));
 }
 
 std::vector<int64_t> AxesOr(const std::vector<int64_t>& axes, const Tensor& x) {

@@ -12,11 +12,11 @@
 #include "tensord/linalg/v1/linalg.pb.h"
 #include "tensord/reduction.h"
 #include "tensord/structural.h"
+#include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
 namespace {
 
-namespace wire = linalg::v1;
 using Matrices = MatrixOperation::Matrices;
 
 DType ComplexOf(DType dtype) { return dtype == DType::kF32 || dtype == DType::kC64 ? DType::kC64 : DType::kC128; }
@@ -78,55 +78,55 @@ Message WithCutoff(std::optional<double> relative_cutoff) {
 
 Tensor Solve(const TensorArg& a, const TensorArg& b) {
   const RecordedCall call("Solve", a.place());
-  return SolveWith("Solve", a, b, wire::Solve(), Matrices::kSquare);
+  return SolveWith("Solve", a, b, linalg::v1::Solve(), Matrices::kSquare);
 }
 
 Tensor TriangularSolve(const TensorArg& a, const TensorArg& b, const TriangularOptions& options) {
   const RecordedCall call("TriangularSolve", a.place());
-  wire::TriangularSolve message;
+  linalg::v1::TriangularSolve message;
   message.set_left_side(true);
   message.set_lower(options.lower);
   message.set_unit_diagonal(options.unit_diagonal);
-  message.set_transpose_a(static_cast<wire::TriangularSolve::TransposeA>(options.transpose));
+  message.set_transpose_a(static_cast<linalg::v1::TriangularSolve::TransposeA>(options.transpose));
   return SolveWith("TriangularSolve", a, b, message, Matrices::kSquare);
 }
 
 Tensor Lstsq(const TensorArg& a, const TensorArg& b, std::optional<double> relative_cutoff) {
   const RecordedCall call("Lstsq", a.place());
-  return SolveWith("Lstsq", a, b, WithCutoff<wire::LeastSquares>(relative_cutoff), Matrices::kAny);
+  return SolveWith("Lstsq", a, b, WithCutoff<linalg::v1::LeastSquares>(relative_cutoff), Matrices::kAny);
 }
 
 Tensor Inverse(const TensorArg& a) {
   const RecordedCall call("Inverse", a.place());
   const MatrixOperation operation("Inverse", {a}, Matrices::kSquare);
-  return operation.RunForOne(wire::Inverse(), {operation.dtype(), {operation.rows(), operation.rows()}});
+  return operation.RunForOne(linalg::v1::Inverse(), {operation.dtype(), {operation.rows(), operation.rows()}});
 }
 
 Tensor Pinv(const TensorArg& a, std::optional<double> relative_cutoff) {
   const RecordedCall call("Pinv", a.place());
   const MatrixOperation operation("Pinv", {a}, Matrices::kAny);
-  return operation.RunForOne(WithCutoff<wire::PseudoInverse>(relative_cutoff),
+  return operation.RunForOne(WithCutoff<linalg::v1::PseudoInverse>(relative_cutoff),
                              {operation.dtype(), {operation.columns(), operation.rows()}});
 }
 
 Tensor Det(const TensorArg& a) {
   const RecordedCall call("Det", a.place());
   const MatrixOperation operation("Det", {a}, Matrices::kSquare);
-  return operation.RunForOne(wire::Determinant(), {operation.dtype(), {}});
+  return operation.RunForOne(linalg::v1::Determinant(), {operation.dtype(), {}});
 }
 
 SlogDetResult SlogDet(const TensorArg& a) {
   const RecordedCall call("SlogDet", a.place());
   const MatrixOperation operation("SlogDet", {a}, Matrices::kSquare);
   const std::vector<Tensor> results =
-      operation.Run(wire::SignLogDeterminant(), {{operation.dtype(), {}}, {RealPart(operation.dtype()), {}}});
+      operation.Run(linalg::v1::SignLogDeterminant(), {{operation.dtype(), {}}, {RealPart(operation.dtype()), {}}});
   return {.sign = results[0], .logabs = results[1]};
 }
 
 Tensor Cholesky(const TensorArg& a) {
   const RecordedCall call("Cholesky", a.place());
   const MatrixOperation operation("Cholesky", {a}, Matrices::kSquare);
-  return operation.RunForOne(wire::Cholesky(), {operation.dtype(), {operation.rows(), operation.rows()}});
+  return operation.RunForOne(linalg::v1::Cholesky(), {operation.dtype(), {operation.rows(), operation.rows()}});
 }
 
 LuResult Lu(const TensorArg& a) {
@@ -135,7 +135,7 @@ LuResult Lu(const TensorArg& a) {
   const DType dtype = operation.dtype();
   const int64_t m = operation.rows(), n = operation.columns(), k = operation.least();
   const std::vector<Tensor> results =
-      operation.Run(wire::Lu(), {{dtype, {m, m}}, {dtype, {m, k}}, {dtype, {k, n}}, {dtype, {}}});
+      operation.Run(linalg::v1::Lu(), {{dtype, {m, m}}, {dtype, {m, k}}, {dtype, {k, n}}, {dtype, {}}});
   // The wire's permutation is that of P A = L U.
   return {.p = Transposed(results[0]), .l = results[1], .u = results[2]};
 }
@@ -145,7 +145,7 @@ QrResult Qr(const TensorArg& a, Factors factors) {
   const MatrixOperation operation("Qr", {a}, Matrices::kAny);
   const bool is_full = factors == Factors::kFull;
   const int64_t inner = is_full ? operation.rows() : operation.least();
-  wire::Qr message;
+  linalg::v1::Qr message;
   message.set_full(is_full);
   const std::vector<Tensor> results = operation.Run(
       message, {{operation.dtype(), {operation.rows(), inner}}, {operation.dtype(), {inner, operation.columns()}}});
@@ -158,7 +158,7 @@ SvdResult Svd(const TensorArg& a, Factors factors) {
   const bool is_full = factors == Factors::kFull;
   const DType dtype = operation.dtype();
   const int64_t m = operation.rows(), n = operation.columns(), k = operation.least();
-  wire::Svd message;
+  linalg::v1::Svd message;
   message.set_full(is_full);
   const std::vector<Tensor> results =
       operation.Run(message, {{dtype, {m, is_full ? m : k}}, {RealPart(dtype), {k}}, {dtype, {is_full ? n : k, n}}});
@@ -168,7 +168,7 @@ SvdResult Svd(const TensorArg& a, Factors factors) {
 Tensor SvdValues(const TensorArg& a) {
   const RecordedCall call("SvdValues", a.place());
   const MatrixOperation operation("SvdValues", {a}, Matrices::kAny);
-  return operation.RunForOne(wire::SvdValues(), {RealPart(operation.dtype()), {operation.least()}});
+  return operation.RunForOne(linalg::v1::SvdValues(), {RealPart(operation.dtype()), {operation.least()}});
 }
 
 EigenResult Eigh(const TensorArg& a) {
@@ -176,14 +176,14 @@ EigenResult Eigh(const TensorArg& a) {
   const MatrixOperation operation("Eigh", {a}, Matrices::kSquare);
   const int64_t n = operation.rows();
   const std::vector<Tensor> results =
-      operation.Run(wire::Eigh(), {{RealPart(operation.dtype()), {n}}, {operation.dtype(), {n, n}}});
+      operation.Run(linalg::v1::Eigh(), {{RealPart(operation.dtype()), {n}}, {operation.dtype(), {n, n}}});
   return {.values = results[0], .vectors = results[1]};
 }
 
 Tensor EighValues(const TensorArg& a) {
   const RecordedCall call("EighValues", a.place());
   const MatrixOperation operation("EighValues", {a}, Matrices::kSquare);
-  return operation.RunForOne(wire::EighValues(), {RealPart(operation.dtype()), {operation.rows()}});
+  return operation.RunForOne(linalg::v1::EighValues(), {RealPart(operation.dtype()), {operation.rows()}});
 }
 
 EigenResult Eig(const TensorArg& a) {
@@ -191,20 +191,20 @@ EigenResult Eig(const TensorArg& a) {
   const MatrixOperation operation("Eig", {a}, Matrices::kSquare);
   const int64_t n = operation.rows();
   const DType dtype = ComplexOf(operation.dtype());
-  const std::vector<Tensor> results = operation.Run(wire::Eig(), {{dtype, {n}}, {dtype, {n, n}}});
+  const std::vector<Tensor> results = operation.Run(linalg::v1::Eig(), {{dtype, {n}}, {dtype, {n, n}}});
   return {.values = results[0], .vectors = results[1]};
 }
 
 Tensor EigValues(const TensorArg& a) {
   const RecordedCall call("EigValues", a.place());
   const MatrixOperation operation("EigValues", {a}, Matrices::kSquare);
-  return operation.RunForOne(wire::EigValues(), {ComplexOf(operation.dtype()), {operation.rows()}});
+  return operation.RunForOne(linalg::v1::EigValues(), {ComplexOf(operation.dtype()), {operation.rows()}});
 }
 
 Tensor MatrixRank(const TensorArg& a, std::optional<double> relative_cutoff) {
   const RecordedCall call("MatrixRank", a.place());
   const MatrixOperation operation("MatrixRank", {a}, Matrices::kAny);
-  return operation.RunForOne(WithCutoff<wire::MatrixRank>(relative_cutoff), {DType::kI64, {}});
+  return operation.RunForOne(WithCutoff<linalg::v1::MatrixRank>(relative_cutoff), {DType::kI64, {}});
 }
 
 Tensor Norm(const TensorArg& x) {

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "tensord/evaluation.h"
+#include "tensord/messages.h"
 
 namespace tensord::client {
 namespace {

@@ -24,7 +24,9 @@ struct Walk {
   bool is_whole = false;
 };
 
-absl::Status Invalid(absl::string_view what) { return absl::InvalidArgumentError(absl::StrCat("operator[]: ", what)); }
+absl::Status InvalidSubscript(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("operator[]: ", what));
+}
 
 // Brings a place of an axis of `size` into [lowest, highest].
 int64_t Clipped(int64_t place, int64_t size, int64_t lowest, int64_t highest) {
@@ -51,20 +53,20 @@ absl::StatusOr<Walk> WalkOf(const Subscript& subscript, const Tensor& x, size_t 
   const int64_t size = x.shape()[axis];
   const Range& range = subscript.range();
   const bool is_range = subscript.kind() == Subscript::Kind::kOfRange;
-  if (is_range && range.step == 0) return Invalid("a step is 0");
+  if (is_range && range.step == 0) return InvalidSubscript("a step is 0");
   if (is_range && !range.start.has_value() && !range.stop.has_value() && range.step == 1) {
     return Walk{.count = size, .is_whole = true};
   }
   if (IsRunTimeSize(size)) {
-    return Invalid(
+    return InvalidSubscript(
         absl::StrCat("an axis has a size known only when the graph runs, use Take, Reverse or "
                      "DynamicTruncate: axis ",
                      axis, " of ", ShapeToString(x.shape())));
   }
   if (is_range) return WalkOf(range, size);
   if (subscript.index() < -size || subscript.index() >= size) {
-    return Invalid(absl::StrCat("the index is out of bounds: ", subscript.index(), ", axis ", axis, " of ",
-                                ShapeToString(x.shape())));
+    return InvalidSubscript(absl::StrCat("the index is out of bounds: ", subscript.index(), ", axis ", axis, " of ",
+                                         ShapeToString(x.shape())));
   }
   return Walk{.first = Clipped(subscript.index(), size, 0, size - 1), .count = 1, .is_whole = size == 1};
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 
+#include "tensord/messages.h"
 #include "tensord/tensord.h"
 
 using namespace tensord::client;  // NOLINT(google-build-using-namespace): an example reads better so

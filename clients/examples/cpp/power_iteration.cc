@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "tensord/messages.h"
 #include "tensord/tensord.h"
 
 using namespace tensord::client;  // NOLINT(google-build-using-namespace): an example reads better so
