@@ -60,7 +60,7 @@ class ClientLazyTest : public ::testing::Test {
 
 ServerBinary* ClientLazyTest::server_ = nullptr;
 
-Tensor Counting(Shape shape) {
+Tensor CountingDoubles(Shape shape) {
   const int64_t count = *ElementCount(shape);
   std::vector<double> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) + 1;
@@ -68,7 +68,9 @@ Tensor Counting(Shape shape) {
 }
 
 // Matrices of full rank, a batch of two.
-Tensor Matrices(int64_t m, int64_t n) { return Sin(Counting({2, m, n}) * 1.7) + Cos(Counting({2, m, n}) * 0.3); }
+Tensor Matrices(int64_t m, int64_t n) {
+  return Sin(CountingDoubles({2, m, n}) * 1.7) + Cos(CountingDoubles({2, m, n}) * 0.3);
+}
 
 Tensor Adjoint(const Tensor& x) { return Conj(Transpose(x, {0, 2, 1})); }
 
@@ -138,7 +140,7 @@ TEST_F(ClientLazyTest, EinsumsAreSums) {
 }
 
 TEST_F(ClientLazyTest, SubscriptsAreThoseOfNumpy) {
-  const Tensor x = Counting({3, 4});
+  const Tensor x = CountingDoubles({3, 4});
   ExpectValues(x[1], {5, 6, 7, 8});
   ExpectValues(x[{kAll, -1}], {4, 8, 12});
   ExpectValues(x[{Range::Every(-1), Range(1, 3)}], {10, 11, 6, 7, 2, 3});
@@ -149,14 +151,14 @@ TEST_F(ClientLazyTest, SubscriptsAreThoseOfNumpy) {
 }
 
 TEST_F(ClientLazyTest, OneProgramServesAllSizesOfASymbol) {
-  const Tensor weights = Counting({4, 2});
+  const Tensor weights = CountingDoubles({4, 2});
   const auto layer = Compile(
       *client_, [&](const Tensor& x) { return MatMul(x - Mean(x, 1, true), weights) + 1; },
       Spec<double>({Symbol("n"), 4}, "x"));
   ASSERT_TRUE(layer.ok()) << layer.status();
   EXPECT_EQ(ShapeToString(layer->results()[0].shape), "[n,2]");
   for (const int64_t size : {0, 1, 3}) {
-    const Tensor x = Counting({size, 4});
+    const Tensor x = CountingDoubles({size, 4});
     const absl::StatusOr<HostTensor> y = (*layer)(*x.expression()->host);
     ASSERT_TRUE(y.ok()) << y.status();
     EXPECT_EQ(y->shape(), Shape({size, 2}));
@@ -165,7 +167,7 @@ TEST_F(ClientLazyTest, OneProgramServesAllSizesOfASymbol) {
   }
   const absl::StatusOr<HostTensor> refused = (*layer)(HostTensor::Scalar(1.0));
   EXPECT_EQ(refused.status().message(), "an argument does not have its parameter's type: x is f64[], wanted f64[n,4]");
-  EXPECT_FALSE((*layer)(Counting({2, 3})).ok());
+  EXPECT_FALSE((*layer)(CountingDoubles({2, 3})).ok());
   EXPECT_EQ((*layer)().status().message(), "a program is called with one argument for each parameter: 0 for 1");
 }
 
@@ -185,7 +187,7 @@ TEST_F(ClientLazyTest, SymbolsGoThroughShapesAtRunTime) {
       Spec<double>({n, 4}));
   ASSERT_TRUE(program.ok()) << program.status();
   for (const int64_t size : {1, 5}) {
-    const auto results = (*program)(*Counting({size, 4}).expression()->host);
+    const auto results = (*program)(*CountingDoubles({size, 4}).expression()->host);
     ASSERT_TRUE(results.ok()) << results.status();
     EXPECT_THAT((*results)[0].shape(), ElementsAre(4 * size));
     EXPECT_THAT((*results)[1].shape(), ElementsAre(size, 2, 2));
@@ -255,7 +257,7 @@ TEST_F(ClientLazyTest, ErrorsOfTheRunNameTheCall) {
 
 TEST_F(ClientLazyTest, AFunctionThatFailsIsNotCompiled) {
   const auto program = Compile(
-      *client_, [](const Tensor& x) { return x + Counting({3}); }, Spec<double>({2}));
+      *client_, [](const Tensor& x) { return x + CountingDoubles({3}); }, Spec<double>({2}));
   EXPECT_THAT(std::string(program.status().message()),
               StartsWith("Add: shapes do not broadcast: [2] and [3]; at client_lazy_test.cc:"));
   EXPECT_FALSE(Compile(*client_, [] { return std::vector<Tensor>(); }).ok());

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "clients/cpp/calls/execute_stream.h"
 #include "clients/cpp/connection/channel_arguments.h"
 #include "clients/cpp/connection/steady_time.h"
 #include "grpcpp/create_channel.h"
@@ -47,9 +48,9 @@ std::pair<absl::StatusCode, absl::StatusCode> End(const std::string& target, con
       target, grpc::InsecureChannelCredentials(), client::TunedChannelArguments(), std::move(interceptors)));
   auto context = std::make_unique<grpc::ClientContext>();
   if (c.has_deadline) context->set_deadline(client::ToGrpcDeadline(client::SteadyNow() + absl::Milliseconds(200)));
-  auto pipeline = std::make_unique<Pipeline>(
+  auto pipeline = std::make_unique<Pipeline>(std::make_unique<client::ExecuteStream>(
       stub, std::move(context), target, "", [](const std::string& fingerprint) { return fingerprint; },
-      Pipeline::Sharing());
+      client::ExecuteStream::Sharing()));
   const v1::Graph graph = DoubleGraph();
   absl::StatusOr<client::PendingAnswer> answer = pipeline->Submit({.graph = &graph, .arguments = {Floats(3, 1)}});
   EXPECT_TRUE(answer.ok()) << answer.status();

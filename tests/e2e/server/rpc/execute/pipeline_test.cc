@@ -110,7 +110,7 @@ TEST_F(PipelineTest, ALoopWithoutRoundTrips) {
   }
   for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(ValueOf(sums[i], 1), 5.0f * static_cast<float>(i + 1));
   EXPECT_EQ(sums[0].Wait()->stats.device(), "cpu:0");
-  EXPECT_GT(sums[0].Wait()->stats.segments_size(), 0);
+  EXPECT_GT(sums[0].Wait()->stats.message().segments_size(), 0);
   EXPECT_THAT(sums[0].Wait()->outputs[0].shape, ElementsAre(5));
   EXPECT_FALSE(sums[0].Wait()->outputs[0].tensor.has_value());
   EXPECT_TRUE(pipeline->Finish().ok());
