@@ -125,7 +125,7 @@ class PagesTest(unittest.TestCase):
     def setUpClass(cls):
         cls.prefix = fresh("installed-pages")
         install("server", cls.prefix)
-        cls.commands = re.findall(r"^  ([a-z-]+) ", run([os.path.join(cls.prefix, "bin/tensordctl"), "help"]), re.MULTILINE)
+        cls.commands = re.findall(r"^  ([a-z][a-z-]*) ", run([os.path.join(cls.prefix, "bin/tensordctl"), "help"]), re.MULTILINE)
 
     def page(self, path):
         with open(os.path.join(self.prefix, path), encoding="utf-8") as file:

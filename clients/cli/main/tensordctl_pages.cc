@@ -104,6 +104,8 @@ void PrintMan(const std::vector<Command>& commands, std::ostream& out) {
       << ".SH SYNOPSIS\n.B tensordctl\n.I COMMAND\n[\\fIARGUMENT\\fR...]\n"
       << ".SH COMMANDS\n";
   for (const Command& command : commands) PrintManCommand(command, shared, out);
+  out << ".SH FLAGS IN PLACE OF A COMMAND\n";
+  for (const FlagSpec& flag : FlagsWithoutCommand()) out << ManFlag(flag);
   out << ".SH FLAGS OF MOST COMMANDS\n";
   for (const FlagSpec& flag : shared) out << ManFlag(flag);
   out << ".SH EXIT STATUS\n0 success, 1 refused or failed, 2 wrong command line.\n"
@@ -134,6 +136,12 @@ void PrintBashFlags(const Command& command, std::ostream& out) {
   out << "      ;;\n";
 }
 
+std::string BashFlagsWithoutCommand() {
+  std::vector<std::string> words;
+  for (const FlagSpec& flag : FlagsWithoutCommand()) words.push_back(absl::StrCat("--", flag.name));
+  return absl::StrJoin(words, " ");
+}
+
 void PrintBash(const std::vector<Command>& commands, std::ostream& out) {
   out << "# bash completion for tensordctl\n"
          "_tensordctl() {\n"
@@ -149,7 +157,8 @@ void PrintBash(const std::vector<Command>& commands, std::ostream& out) {
          "  flag=${COMP_WORDS[COMP_CWORD - 1]}\n"
          "  if [[ $word == = ]]; then word=; elif [[ $flag == = ]]; then flag=${COMP_WORDS[COMP_CWORD - 2]}; fi\n"
          "  case $command in\n"
-         "    '') operands=\"words:$commands help\" ;;\n";
+         "    '') operands=\"words:$commands help\" flags="
+      << BashQuoted(BashFlagsWithoutCommand()) << " ;;\n";
   for (const Command& command : commands) PrintBashFlags(command, out);
   out << "  esac\n"
          "  if [[ $word == -* ]]; then\n"
@@ -211,6 +220,9 @@ void PrintZsh(const std::vector<Command>& commands, std::ostream& out) {
   out << "  )\n"
          "  if ((CURRENT == 2)); then\n"
          "    _describe command commands\n"
+         "    _arguments";
+  for (const FlagSpec& flag : FlagsWithoutCommand()) out << " '--" << flag.name << "[" << ZshText(flag.help) << "]'";
+  out << "\n"
          "    return\n"
          "  fi\n"
          "  local command=$words[2]\n"
@@ -242,6 +254,10 @@ void PrintFish(const std::vector<Command>& commands, std::ostream& out) {
   for (const Command& command : commands) {
     out << "complete -c tensordctl -n " << FishQuoted(absl::StrCat("not __fish_seen_subcommand_from ", names)) << " -a "
         << command.name << " -d " << FishQuoted(command.summary) << "\n";
+  }
+  for (const FlagSpec& flag : FlagsWithoutCommand()) {
+    out << "complete -c tensordctl -n " << FishQuoted(absl::StrCat("not __fish_seen_subcommand_from ", names)) << " -l "
+        << flag.name << " -d " << FishQuoted(flag.help) << "\n";
   }
   for (const Command& command : commands) {
     const std::string condition = FishQuoted(absl::StrCat("__fish_seen_subcommand_from ", command.name));

@@ -213,7 +213,7 @@ TEST(CommandLineTest, FlagsThatStandForSettings) {
 }
 
 TEST(CommandLineTest, RefusesWhatIsWrong) {
-  for (const std::string wrong : {"--lisen=unix:/a", "listen", "--set", "--version=1", "--set=cpu.executors=0", "-h"}) {
+  for (const std::string wrong : {"--lisen=unix:/a", "listen", "--set", "--version=1", "--set=cpu.executors=0", "-x"}) {
     EXPECT_EQ(ParseCommandLine({wrong}).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
   }
 }

@@ -273,7 +273,8 @@ TEST_F(TensordctlTest, ARefusalNamesTheFiles) {
   }
   const Outcome run = CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--json"});
   EXPECT_THAT(run.err, HasSubstr(absl::StrCat("  input x: ", input_, ", f32[2]\n")));
-  const auto& tensor = Json(run.out).fields().at("tensors").list_value().values(0).struct_value().fields();
+  const auto json = Json(run.out);
+  const auto& tensor = json.fields().at("tensors").list_value().values(0).struct_value().fields();
   EXPECT_EQ(tensor.at("name").string_value(), "input x");
   EXPECT_EQ(tensor.at("file").string_value(), input_);
   EXPECT_EQ(tensor.at("type").string_value(), "f32[2]");
