@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "clients/cli/shell/connection.h"
-#include "tensord/default_target.h"
+#include "tensord/connect_options.h"
 
 namespace tensord::cli {
 namespace {

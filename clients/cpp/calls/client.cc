@@ -29,7 +29,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "tensord/access.h"
-#include "tensord/default_target.h"
+#include "tensord/connect_options.h"
 #include "tensord/error_detail.h"
 #include "tensord/v1/compute.grpc.pb.h"
 

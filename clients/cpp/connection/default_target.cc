@@ -1,4 +1,4 @@
-#include "tensord/default_target.h"
+#include "tensord/connect_options.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,3 @@
-#include "tensord/npz.h"
 
 #include <cstddef>
 #include <deque>

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/expression.h"
 #include "clients/cpp/lazy/recorded_call.h"
-#include "tensord/expression.h"
 #include "tensord/traced_graph.h"
 
 namespace tensord::client {

@@ -1,4 +1,4 @@
-#include "tensord/expression.h"
+#include "clients/cpp/lazy/expression.h"
 
 #include <atomic>
 #include <utility>

@@ -9,10 +9,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/lazy/expression.h"
 #include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
-#include "tensord/expression.h"
-#include "tensord/half_types.h"
+#include "tensord/dtype.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {

@@ -31,6 +31,10 @@ struct ConnectOptions {
   bool shared_memory = false;
 };
 
+// Returns $TENSORD_TARGET, or the default address of this user's server: "unix:$XDG_RUNTIME_DIR/tensord.sock", or
+// "unix:/tmp/tensord-<uid>/tensord.sock". An empty variable counts as unset.
+std::string DefaultTarget();
+
 }  // namespace tensord::client
 
 #endif  // TENSORD_CONNECT_OPTIONS_H_

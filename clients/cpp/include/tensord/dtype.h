@@ -5,10 +5,27 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "tensord/half_types.h"
 #include "tensord/message_names.h"
 
 namespace tensord::client {
+
+// The two 16-bit floating-point element types are storage: C++20 has no arithmetic type for them.
+
+// IEEE 754 binary16. Conversion from float rounds to nearest even; too large becomes infinity, NaN stays NaN.
+struct Half {
+  uint16_t bits = 0;
+
+  static Half FromFloat(float value);
+  float ToFloat() const;
+};
+
+// The upper half of an IEEE 754 binary32. Conversion as for Half.
+struct BFloat16 {
+  uint16_t bits = 0;
+
+  static BFloat16 FromFloat(float value);
+  float ToFloat() const;
+};
 
 // Element type of a tensor; the numbers are those of tensord.v1.DType.
 enum class DType {

@@ -1,11 +1,13 @@
-// NumPy's .npy files: one dense tensor each.
+// NumPy's files: .npy holds one dense tensor, .npz several with names.
 #ifndef TENSORD_NPY_H_
 #define TENSORD_NPY_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "tensord/host_tensor.h"
 
 namespace tensord::client {
@@ -22,6 +24,20 @@ std::string FormatNpy(const HostTensor& tensor);
 // The same from and to the file system; NOT_FOUND, PERMISSION_DENIED and the like name the file.
 absl::StatusOr<HostTensor> ReadNpy(const std::string& path);
 absl::Status WriteNpy(const std::string& path, const HostTensor& tensor);
+
+struct NamedTensor {
+  std::string name = {};
+  HostTensor tensor = {};
+};
+
+// Reads NumPy's .npz: a ZIP archive of .npy files, in their order, without ".npy" in the names. Takes archives of
+// numpy.savez, past 4 GiB too; those of savez_compressed are refused with UNIMPLEMENTED. INVALID_ARGUMENT names the
+// fault of any other file; DATA_LOSS if a checksum does not match. Allocates no more than the file has bytes.
+absl::StatusOr<std::vector<NamedTensor>> ReadNpz(const std::string& path);
+
+// Replaces a file by an archive that numpy.load reads, without a copy of the tensors. INVALID_ARGUMENT for a name that
+// is empty, occurs twice, or is longer than an archive takes.
+absl::Status WriteNpz(const std::string& path, absl::Span<const NamedTensor> tensors);
 
 }  // namespace tensord::client
 

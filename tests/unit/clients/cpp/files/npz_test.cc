@@ -1,4 +1,4 @@
-#include "tensord/npz.h"
+#include "tensord/npy.h"
 
 #include <unistd.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tensord/expression.h"
+#include "clients/cpp/lazy/expression.h"
 #include "tensord/shape.h"
 #include "tensord/tensor.h"
 

@@ -1,4 +1,4 @@
-#include "tensord/half_types.h"
+#include "tensord/dtype.h"
 
 #include <cmath>
 #include <limits>

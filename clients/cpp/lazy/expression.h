@@ -1,6 +1,6 @@
 // The expression behind a lazy Tensor. Used by the functions that make operations, not by programs.
-#ifndef TENSORD_EXPRESSION_H_
-#define TENSORD_EXPRESSION_H_
+#ifndef TENSORD_CLIENTS_CPP_LAZY_EXPRESSION_H_
+#define TENSORD_CLIENTS_CPP_LAZY_EXPRESSION_H_
 
 #include <memory>
 #include <optional>
@@ -40,4 +40,4 @@ struct Expression {
 
 }  // namespace tensord::client
 
-#endif  // TENSORD_EXPRESSION_H_
+#endif  // TENSORD_CLIENTS_CPP_LAZY_EXPRESSION_H_
