@@ -47,6 +47,7 @@ CPU_ROWS = (
 
 # Rooms of backends/cuda, likewise.
 CUDA_ROWS = (
+    ("abi",),
     ("codegen",),
     ("",),
 )

@@ -1,0 +1,78 @@
+#ifndef TENSORD_BACKENDS_CUDA_ABI_SOLVER_H_
+#define TENSORD_BACKENDS_CUDA_ABI_SOLVER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/abi/driver.h"
+
+namespace tensord::cuda {
+
+// The interface of libcusolver's dense part, declared by ourselves as driver.h is. Types are those of blas_lt.h.
+using SolverResult = int;
+using SolverHandle = struct SolverObject*;
+using SolverParams = struct SolverParamsObject*;
+
+// cusolverStatus_t.
+inline constexpr SolverResult kSolverSuccess = 0;
+inline constexpr SolverResult kSolverNotInitialized = 1;
+inline constexpr SolverResult kSolverAllocFailed = 2;
+inline constexpr SolverResult kSolverInvalidValue = 3;
+inline constexpr SolverResult kSolverExecutionFailed = 6;
+inline constexpr SolverResult kSolverInternalError = 7;
+inline constexpr SolverResult kSolverNotSupported = 9;
+
+// cusolverEigMode_t, cusolverDeterministicMode_t.
+inline constexpr int kSolverNoVectors = 0, kSolverVectors = 1;
+inline constexpr int kSolverDeterministic = 1;
+
+// Each function as F(name, result, (arguments)).
+#define TENSORD_CUDA_SOLVER_FUNCTIONS(F)                                                                               \
+  F(cusolverGetVersion, SolverResult, (int* version))                                                                  \
+  F(cusolverDnCreate, SolverResult, (SolverHandle * handle))                                                           \
+  F(cusolverDnDestroy, SolverResult, (SolverHandle handle))                                                            \
+  F(cusolverDnSetStream, SolverResult, (SolverHandle handle, CuStream stream))                                         \
+  F(cusolverDnSetDeterministicMode, SolverResult, (SolverHandle handle, int mode))                                     \
+  F(cusolverDnCreateParams, SolverResult, (SolverParams * params))                                                     \
+  F(cusolverDnDestroyParams, SolverResult, (SolverParams params))                                                      \
+  F(cusolverDnXpotrf_bufferSize, SolverResult,                                                                         \
+    (SolverHandle handle, SolverParams params, int uplo, int64_t n, int type, const void* a, int64_t lda,              \
+     int compute_type, size_t* device_bytes, size_t* host_bytes))                                                      \
+  F(cusolverDnXpotrf, SolverResult,                                                                                    \
+    (SolverHandle handle, SolverParams params, int uplo, int64_t n, int type, void* a, int64_t lda, int compute_type,  \
+     void* device_work, size_t device_bytes, void* host_work, size_t host_bytes, int* info))                           \
+  F(cusolverDnXgetrf_bufferSize, SolverResult,                                                                         \
+    (SolverHandle handle, SolverParams params, int64_t m, int64_t n, int type, const void* a, int64_t lda,             \
+     int compute_type, size_t* device_bytes, size_t* host_bytes))                                                      \
+  F(cusolverDnXgetrf, SolverResult,                                                                                    \
+    (SolverHandle handle, SolverParams params, int64_t m, int64_t n, int type, void* a, int64_t lda, int64_t* pivots,  \
+     int compute_type, void* device_work, size_t device_bytes, void* host_work, size_t host_bytes, int* info))         \
+  F(cusolverDnXgetrs, SolverResult,                                                                                    \
+    (SolverHandle handle, SolverParams params, int operation, int64_t n, int64_t columns, int type, const void* a,     \
+     int64_t lda, const int64_t* pivots, int b_type, void* b, int64_t ldb, int* info))                                 \
+  F(cusolverDnXgeqrf_bufferSize, SolverResult,                                                                         \
+    (SolverHandle handle, SolverParams params, int64_t m, int64_t n, int type, const void* a, int64_t lda,             \
+     int tau_type, const void* tau, int compute_type, size_t* device_bytes, size_t* host_bytes))                       \
+  F(cusolverDnXgeqrf, SolverResult,                                                                                    \
+    (SolverHandle handle, SolverParams params, int64_t m, int64_t n, int type, void* a, int64_t lda, int tau_type,     \
+     void* tau, int compute_type, void* device_work, size_t device_bytes, void* host_work, size_t host_bytes,          \
+     int* info))                                                                                                       \
+  F(cusolverDnXsyevd_bufferSize, SolverResult,                                                                         \
+    (SolverHandle handle, SolverParams params, int mode, int uplo, int64_t n, int type, const void* a, int64_t lda,    \
+     int w_type, const void* w, int compute_type, size_t* device_bytes, size_t* host_bytes))                           \
+  F(cusolverDnXsyevd, SolverResult,                                                                                    \
+    (SolverHandle handle, SolverParams params, int mode, int uplo, int64_t n, int type, void* a, int64_t lda,          \
+     int w_type, void* w, int compute_type, void* device_work, size_t device_bytes, void* host_work,                   \
+     size_t host_bytes, int* info))                                                                                    \
+  F(cusolverDnXgesvd_bufferSize, SolverResult,                                                                         \
+    (SolverHandle handle, SolverParams params, signed char job_u, signed char job_vt, int64_t m, int64_t n, int type,  \
+     const void* a, int64_t lda, int s_type, const void* s, int u_type, const void* u, int64_t ldu, int vt_type,       \
+     const void* vt, int64_t ldvt, int compute_type, size_t* device_bytes, size_t* host_bytes))                        \
+  F(cusolverDnXgesvd, SolverResult,                                                                                    \
+    (SolverHandle handle, SolverParams params, signed char job_u, signed char job_vt, int64_t m, int64_t n, int type,  \
+     void* a, int64_t lda, int s_type, void* s, int u_type, void* u, int64_t ldu, int vt_type, void* vt, int64_t ldvt, \
+     int compute_type, void* device_work, size_t device_bytes, void* host_work, size_t host_bytes, int* info))
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_ABI_SOLVER_H_
