@@ -1,0 +1,46 @@
+#include "tests/hostcuda/host_calls.h"
+
+#include <cstdlib>
+
+#include "tests/hostcuda/host_settings.h"
+
+namespace tensord::cuda::host {
+
+Calls& Calls::Get() {
+  static Calls* const calls = new Calls;
+  return *calls;
+}
+
+// FAIL=FUNCTION:N or FUNCTION:N:RESULT.
+Calls::Calls() {
+  const std::string text = Settings::Get().Text("FAIL");
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return;
+  failing_ = text.substr(0, colon);
+  char* end = nullptr;
+  fails_in_ = std::strtol(text.c_str() + colon + 1, &end, 10);
+  if (*end == ':') fails_with_ = std::atoi(end + 1);
+}
+
+int Calls::Count(const char* function, int usual) {
+  std::lock_guard lock(mutex_);
+  ++counts_[function];
+  if (failing_ != function || --fails_in_ != 0) return 0;
+  failing_.clear();
+  return fails_with_ == 0 ? usual : fails_with_;
+}
+
+long Calls::Of(const char* function) {
+  std::lock_guard lock(mutex_);
+  const auto it = counts_.find(function);
+  return it == counts_.end() ? 0 : it->second;
+}
+
+void Calls::Fail(const char* function, long n, int result) {
+  std::lock_guard lock(mutex_);
+  failing_ = function;
+  fails_in_ = n;
+  fails_with_ = result;
+}
+
+}  // namespace tensord::cuda::host

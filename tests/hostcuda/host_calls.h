@@ -1,0 +1,32 @@
+#ifndef TENSORD_TESTS_HOSTCUDA_HOST_CALLS_H_
+#define TENSORD_TESTS_HOSTCUDA_HOST_CALLS_H_
+
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace tensord::cuda::host {
+
+// The calls of each function of the device, of which a test may let one fail. Thread-safe.
+class Calls {
+ public:
+  static Calls& Get();
+
+  // Counts a call. Returns 0, or the error with which this one is to fail; `usual` if the test named none.
+  int Count(const char* function, int usual);
+  long Of(const char* function);
+  // Lets the n-th call from now on fail, from 1. One call at a time can be named.
+  void Fail(const char* function, long n, int result);
+
+ private:
+  Calls();
+  std::mutex mutex_;
+  std::map<std::string, long> counts_;
+  std::string failing_;
+  long fails_in_ = 0;
+  int fails_with_ = 0;
+};
+
+}  // namespace tensord::cuda::host
+
+#endif  // TENSORD_TESTS_HOSTCUDA_HOST_CALLS_H_

@@ -1,0 +1,304 @@
+#include "tests/hostcuda/host_nvrtc.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "tests/hostcuda/handles.h"
+#include "tests/hostcuda/host_calls.h"
+#include "tests/hostcuda/host_exports.h"
+#include "tests/hostcuda/host_modules.h"
+#include "tests/hostcuda/host_settings.h"
+
+extern char** environ;
+
+namespace tensord::cuda {
+namespace host {
+namespace {
+
+Handles<NvrtcProgramObject>& Programs() {
+  static auto* const programs = new Handles<NvrtcProgramObject>;
+  return *programs;
+}
+
+bool StartsWith(const std::string& text, const char* beginning) { return text.rfind(beginning, 0) == 0; }
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Runs a program with its standard error in a file. Returns its exit status, or -1.
+int RunProgram(const std::vector<std::string>& words, const std::string& errors) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t process = 0;
+  const int spawned = posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (spawned != 0) return -1;
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// A folder that is gone when its owner is.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const char* folder = std::getenv("TMPDIR");
+    path_ = std::string(folder == nullptr ? "/tmp" : folder) + "/host_cuda_XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~TemporaryFolder() {
+    for (const std::string& file : files_) unlink(file.c_str());
+    if (!path_.empty()) rmdir(path_.c_str());
+  }
+  bool is_there() const { return !path_.empty(); }
+  std::string File(const char* name) { return files_.emplace_back(path_ + "/" + name); }
+
+ private:
+  std::string path_;
+  std::vector<std::string> files_;
+};
+
+std::vector<std::string> CompilerCommand(const CompileOptions& options, bool is_checked) {
+  const std::string compiler = Settings::Get().Text("CXX");
+  std::vector<std::string> words = {compiler.empty() ? TENSORD_HOST_CUDA_COMPILER : compiler,
+                                    "-std=c++20",
+                                    "-O1",
+                                    "-w",
+                                    "-fPIC",
+                                    "-shared",
+                                    "-ffp-contract=off",
+                                    "-fno-math-errno",
+                                    "-fno-strict-aliasing",
+                                    "-fno-exceptions",
+                                    "-fno-asynchronous-unwind-tables",
+                                    "-fvisibility=hidden",
+                                    "-I" TENSORD_HOST_CUDA_ROOT};
+  if (is_checked) words.insert(words.end(), {"-fsanitize=thread", "-nostdlib"});
+  words.insert(words.end(), options.definitions.begin(), options.definitions.end());
+  std::istringstream more(Settings::Get().Text("CXXFLAGS"));
+  for (std::string word; more >> word;) words.push_back(word);
+  return words;
+}
+
+bool Waits(const std::string& source) {
+  for (const char* word : {"__syncthreads", "__syncwarp", "__shfl", "__ballot", "__any_sync", "__all_sync"}) {
+    if (source.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool ReadOptions(int num_options, const char* const* options, CompileOptions* read, std::string* log) {
+  for (int i = 0; i < num_options; ++i) {
+    const std::string option = options[i];
+    std::smatch match;
+    static const std::regex architecture("(?:--gpu-architecture|-arch)=(sm|compute)_([0-9]+)[af]?");
+    if (std::regex_match(option, match, architecture)) {
+      read->is_machine_code = match[1] == "sm";
+      read->architecture = std::atoi(match[2].str().c_str());
+    } else if (option == "--fmad=false" || option == "-fmad=false") {
+      read->contracts = false;
+    } else if (StartsWith(option, "-D")) {
+      read->definitions.push_back(option);
+    } else if (StartsWith(option, "--define-macro=")) {
+      read->definitions.push_back("-D" + option.substr(std::strlen("--define-macro=")));
+    } else if (option != "--std=c++17" && option != "--std=c++20" && !StartsWith(option, "--ptxas-options=") &&
+               !StartsWith(option, "--diag-suppress=") && option != "--device-int128") {
+      *log += "nvrtc: error: invalid value for option: " + option + "\n";
+      return false;
+    }
+  }
+  if (read->architecture >= 50 && read->architecture <= 130) return true;
+  *log += "nvrtc: error: invalid value for --gpu-architecture (-arch)\n";
+  return false;
+}
+
+std::string HostSource(const NvrtcProgramObject& program, bool is_checked) {
+  // Shared memory that a launch sizes is one array, whatever its name.
+  static const std::regex dynamic_shared(
+      R"(extern\s+__shared__\s+(?:__align__\([^)]*\)\s*)?([\w ]+?)\s*\b(\w+)\s*\[\s*\]\s*;)");
+  static const std::regex kernel(R"(__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\s*\()");
+  std::string text = std::string("#include \"tests/hostcuda/host_kernel") + (is_checked ? "_checks" : "") +
+                     ".h\"\nnamespace kernel {\n#line 1 \"" + program.name + "\"\n";
+  text += std::regex_replace(program.source, dynamic_shared,
+                             "\n#undef $2\n#define $2 (reinterpret_cast<$1*>(host_state.dynamic_shared))\n");
+  text += "\n";
+  for (std::sregex_iterator it(program.source.begin(), program.source.end(), kernel), end; it != end; ++it) {
+    text += "HOST_KERNEL(" + (*it)[1].str() + ")\n";
+  }
+  return text + "}\n";
+}
+
+Images& Images::Get() {
+  static Images* const images = new Images;
+  return *images;
+}
+
+NvrtcResult Images::Compile(const CompileOptions& options, NvrtcProgramObject* program) {
+  const bool is_checked = Settings::Get().IsOn("CHECK");
+  if (options.contracts) {
+    program->log += "hostcuda: --fmad=false is missing: NVIDIA's compiler would contract what this one does not\n";
+    return kNvrtcInvalidOption;
+  }
+  const std::string source = HostSource(*program, is_checked);
+  std::vector<std::string> command = CompilerCommand(options, is_checked);
+  std::string key = std::to_string(options.architecture) + " ";
+  for (const std::string& word : command) key += word + " ";
+  key += source;
+  program->is_machine_code = options.is_machine_code;
+  {
+    std::lock_guard lock(mutex_);
+    const auto known = images_.find(key);
+    if (known != images_.end()) {
+      program->image = known->second;
+      return kNvrtcSuccess;
+    }
+  }
+  TemporaryFolder folder;
+  if (!folder.is_there()) return kNvrtcOutOfMemory;
+  const std::string source_path = folder.File("kernel.cc"), library_path = folder.File("kernel.so");
+  const std::string errors_path = folder.File("errors");
+  std::ofstream(source_path) << source;
+  command.insert(command.end(), {"-o", library_path, source_path, "-lm", "-lc", "-lgcc"});
+  if (const int status = RunProgram(command, errors_path); status != 0) {
+    program->log += status < 0 ? "hostcuda: " + command[0] + " does not run\n" : ReadFile(errors_path);
+    return kNvrtcCompilation;
+  }
+  const std::string library = ReadFile(library_path);
+  ImageHeader header = {{}, options.architecture, Waits(program->source), is_checked, library.size()};
+  std::memcpy(header.magic, kImageMagic, sizeof(header.magic));
+  program->image = std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + library;
+  std::lock_guard lock(mutex_);
+  images_[key] = program->image;
+  return kNvrtcSuccess;
+}
+
+}  // namespace host
+
+using host::Calls;
+using host::Programs;
+
+// Begins a call on a program.
+#define HOST_ENTER_PROGRAM(handle, program)                                                                 \
+  if (const int injected = Calls::Get().Count(__func__, kNvrtcOutOfMemory); injected != 0) return injected; \
+  const std::shared_ptr<NvrtcProgramObject> program = Programs().Find(handle);                              \
+  if (program == nullptr) return kNvrtcInvalidProgram
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcVersion(int* major, int* minor) {
+  if (const int injected = Calls::Get().Count(__func__, kNvrtcOutOfMemory); injected != 0) return injected;
+  const long version = host::Settings::Get().Number("NVRTC_VERSION", 13000);
+  *major = static_cast<int>(version / 1000);
+  *minor = static_cast<int>(version % 1000 / 10);
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT const char* nvrtcGetErrorString(NvrtcResult result) {
+  switch (result) {
+    case kNvrtcSuccess:
+      return "NVRTC_SUCCESS";
+    case kNvrtcOutOfMemory:
+      return "NVRTC_ERROR_OUT_OF_MEMORY";
+    case kNvrtcInvalidInput:
+      return "NVRTC_ERROR_INVALID_INPUT";
+    case kNvrtcInvalidProgram:
+      return "NVRTC_ERROR_INVALID_PROGRAM";
+    case kNvrtcInvalidOption:
+      return "NVRTC_ERROR_INVALID_OPTION";
+    case kNvrtcCompilation:
+      return "NVRTC_ERROR_COMPILATION";
+    default:
+      return "NVRTC_ERROR unknown";
+  }
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcCreateProgram(NvrtcProgram* program, const char* source, const char* name,
+                                                int num_headers, const char* const*, const char* const*) {
+  if (const int injected = Calls::Get().Count(__func__, kNvrtcOutOfMemory); injected != 0) return injected;
+  // Our kernels include nothing.
+  if (program == nullptr || source == nullptr || num_headers != 0) return kNvrtcInvalidInput;
+  auto made = std::make_shared<NvrtcProgramObject>();
+  made->source = source;
+  made->name = name == nullptr ? "default_program" : name;
+  *program = Programs().Add(std::move(made));
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcCompileProgram(NvrtcProgram handle, int num_options, const char* const* options) {
+  if (const int injected = Calls::Get().Count(__func__, kNvrtcCompilation); injected != 0) return injected;
+  const std::shared_ptr<NvrtcProgramObject> program = Programs().Find(handle);
+  if (program == nullptr) return kNvrtcInvalidProgram;
+  program->log.clear();
+  host::CompileOptions read;
+  if (!host::ReadOptions(num_options, options, &read, &program->log)) return kNvrtcInvalidOption;
+  return host::Images::Get().Compile(read, program.get());
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcDestroyProgram(NvrtcProgram* program) {
+  if (const int injected = Calls::Get().Count(__func__, kNvrtcInvalidProgram); injected != 0) return injected;
+  if (program == nullptr || Programs().Take(*program) == nullptr) return kNvrtcInvalidProgram;
+  *program = nullptr;
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcGetProgramLogSize(NvrtcProgram handle, size_t* bytes) {
+  HOST_ENTER_PROGRAM(handle, program);
+  *bytes = program->log.size() + 1;
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcGetProgramLog(NvrtcProgram handle, char* log) {
+  HOST_ENTER_PROGRAM(handle, program);
+  std::memcpy(log, program->log.c_str(), program->log.size() + 1);
+  return kNvrtcSuccess;
+}
+
+// PTX is there whatever the options name; machine code only for a real architecture.
+HOST_CUDA_EXPORT NvrtcResult nvrtcGetPTXSize(NvrtcProgram handle, size_t* bytes) {
+  HOST_ENTER_PROGRAM(handle, program);
+  if (program->image.empty()) return kNvrtcInvalidProgram;
+  *bytes = program->image.size();
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcGetPTX(NvrtcProgram handle, char* ptx) {
+  HOST_ENTER_PROGRAM(handle, program);
+  if (program->image.empty()) return kNvrtcInvalidProgram;
+  std::memcpy(ptx, program->image.data(), program->image.size());
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcGetCUBINSize(NvrtcProgram handle, size_t* bytes) {
+  HOST_ENTER_PROGRAM(handle, program);
+  if (program->image.empty()) return kNvrtcInvalidProgram;
+  *bytes = program->is_machine_code ? program->image.size() : 0;
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcGetCUBIN(NvrtcProgram handle, char* cubin) {
+  HOST_ENTER_PROGRAM(handle, program);
+  if (program->image.empty() || !program->is_machine_code) return kNvrtcInvalidProgram;
+  std::memcpy(cubin, program->image.data(), program->image.size());
+  return kNvrtcSuccess;
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,39 @@
+#ifndef TENSORD_TESTS_HOSTCUDA_HOST_PINNED_H_
+#define TENSORD_TESTS_HOSTCUDA_HOST_PINNED_H_
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+
+#include "backends/cuda/abi/driver.h"
+
+namespace tensord::cuda::host {
+
+// Memory of the host that asynchronous copies may read and write: cuMemHostAlloc and cuMemHostRegister. Thread-safe.
+class PinnedMemory {
+ public:
+  static PinnedMemory& Get();
+
+  CuResult Allocate(size_t bytes, void** memory);
+  CuResult Free(void* memory);
+  CuResult Register(void* memory, size_t bytes);
+  CuResult Unregister(void* memory);
+  // Frees what was allocated, and forgets what was registered.
+  void Clear();
+
+  // True if all of the bytes lie in one allocation or registration.
+  bool Has(const void* memory, size_t bytes);
+  long live();
+
+ private:
+  struct Range {
+    size_t bytes;
+    bool is_ours;
+  };
+  std::mutex mutex_;
+  std::map<const char*, Range> ranges_;
+};
+
+}  // namespace tensord::cuda::host
+
+#endif  // TENSORD_TESTS_HOSTCUDA_HOST_PINNED_H_
