@@ -48,7 +48,7 @@ CPU_ROWS = (
 # Rooms of backends/cuda, likewise.
 CUDA_ROWS = (
     ("abi",),
-    ("codegen",),
+    ("libraries", "codegen"),
     ("",),
 )
 
