@@ -1,209 +1,210 @@
 #include "tests/testlib/cuda/cuda_device.h"
 
-#include <dlfcn.h>
-
-#include <cstdint>
+#include <cstring>
+#include <future>
 
 #include "absl/strings/str_cat.h"
-#include "tests/testlib/cuda/nvrtc.h"
+#include "backends/cuda/libraries/libraries.h"
+#include "backends/cuda/libraries/status.h"
+#include "engine/base/status_macros.h"
 
 namespace tensord {
 
-// The used part of the driver's interface, by the names of cuda.h. A process has one, with the first device's primary
-// context.
-struct CudaDriver {
-  using Result = int;
-  using Address = unsigned long long;
-
-  static const absl::StatusOr<const CudaDriver*>& Get();
-
-  // OK, or INTERNAL with the name of the error and of what was called.
-  absl::Status Check(Result result, const char* what) const;
-
-  Result (*init)(unsigned) = nullptr;
-  Result (*error_name)(Result, const char**) = nullptr;
-  Result (*device_get)(int*, int) = nullptr;
-  Result (*device_attribute)(int*, int, int) = nullptr;
-  Result (*context_retain)(void**, int) = nullptr;
-  Result (*context_set)(void*) = nullptr;
-  Result (*synchronize)() = nullptr;
-  Result (*module_load)(void**, const void*) = nullptr;
-  Result (*module_unload)(void*) = nullptr;
-  Result (*module_function)(void**, void*, const char*) = nullptr;
-  Result (*function_attribute)(void*, int, int) = nullptr;
-  Result (*allocate)(Address*, size_t) = nullptr;
-  Result (*free)(Address) = nullptr;
-  Result (*set)(Address, unsigned char, size_t) = nullptr;
-  Result (*to_device)(Address, const void*, size_t) = nullptr;
-  Result (*from_device)(void*, Address, size_t) = nullptr;
-  Result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                   void**) = nullptr;
+// The libraries, the first device's primary context and a stream.
+struct CudaDevice::Opened {
+  std::unique_ptr<cuda::Libraries> libraries;
+  const cuda::Nvrtc* nvrtc = nullptr;
   std::string architecture;  // compute_90, say
+  bool is_retained = false;
+  cuda::CuStream stream = nullptr;
+
+  const cuda::Driver& driver() const { return libraries->driver(); }
+  absl::Status Check(cuda::CuResult result, absl::string_view function) const {
+    return cuda::StatusOf(driver(), result, function);
+  }
+  absl::Status Open(const cuda::LibraryPaths& paths);
+  ~Opened() {
+    if (stream != nullptr) driver().cuStreamDestroy_v2(stream);
+    if (is_retained) driver().cuDevicePrimaryCtxRelease_v2(0);
+  }
 };
+
+absl::Status CudaDevice::Opened::Open(const cuda::LibraryPaths& paths) {
+  ASSIGN_OR_RETURN(libraries, cuda::Libraries::Open(paths));
+  const absl::StatusOr<const cuda::Nvrtc*> found = libraries->nvrtc();
+  if (!found.ok()) return absl::UnavailableError(found.status().message());
+  nvrtc = *found;
+  const cuda::Driver& d = driver();
+  int major = 0, minor = 0;
+  cuda::CuContext context = nullptr;
+  RETURN_IF_ERROR(Check(d.cuDeviceGetAttribute(&major, cuda::kCuComputeCapabilityMajor, 0), "cuDeviceGetAttribute"));
+  RETURN_IF_ERROR(Check(d.cuDeviceGetAttribute(&minor, cuda::kCuComputeCapabilityMinor, 0), "cuDeviceGetAttribute"));
+  architecture = absl::StrCat("compute_", major, minor);
+  RETURN_IF_ERROR(Check(d.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain"));
+  is_retained = true;
+  RETURN_IF_ERROR(Check(d.cuCtxSetCurrent(context), "cuCtxSetCurrent"));
+  return Check(d.cuStreamCreate(&stream, cuda::kCuStreamNonBlocking), "cuStreamCreate");
+}
 
 namespace {
 
 constexpr size_t kGuardBytes = 256;
 constexpr char kGuard = 0x5a;
-// Numbers of CUdevice_attribute and CUfunction_attribute.
-constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76, kMaxDynamicSharedBytes = 8;
 
-absl::Status OpenDriver(CudaDriver* d) {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return absl::UnavailableError("there is no CUDA driver on this machine");
-  const auto find = [library]<typename F>(const char* name, F* function) {
-    *function = reinterpret_cast<F>(dlsym(library, name));
-    return *function != nullptr;
-  };
-  const bool has_all =
-      find("cuInit", &d->init) && find("cuGetErrorName", &d->error_name) && find("cuDeviceGet", &d->device_get) &&
-      find("cuDeviceGetAttribute", &d->device_attribute) && find("cuDevicePrimaryCtxRetain", &d->context_retain) &&
-      find("cuCtxSetCurrent", &d->context_set) && find("cuCtxSynchronize", &d->synchronize) &&
-      find("cuModuleLoadData", &d->module_load) && find("cuModuleUnload", &d->module_unload) &&
-      find("cuModuleGetFunction", &d->module_function) && find("cuFuncSetAttribute", &d->function_attribute) &&
-      find("cuMemAlloc_v2", &d->allocate) && find("cuMemFree_v2", &d->free) && find("cuMemsetD8_v2", &d->set) &&
-      find("cuMemcpyHtoD_v2", &d->to_device) && find("cuMemcpyDtoH_v2", &d->from_device) &&
-      find("cuLaunchKernel", &d->launch);
-  if (!has_all) return absl::UnavailableError("the CUDA driver lacks a function");
-  if (Nvrtc::Get() == nullptr) return absl::UnavailableError("there is no libnvrtc on this machine");
-  int device = 0, major = 0, minor = 0;
-  void* context = nullptr;
-  if (d->init(0) != 0 || d->device_get(&device, 0) != 0) return absl::UnavailableError("there is no CUDA device");
-  absl::Status status = d->Check(d->device_attribute(&major, kComputeCapabilityMajor, device), "cuDeviceGetAttribute");
-  status.Update(d->Check(d->device_attribute(&minor, kComputeCapabilityMinor, device), "cuDeviceGetAttribute"));
-  status.Update(d->Check(d->context_retain(&context, device), "cuDevicePrimaryCtxRetain"));
-  status.Update(d->Check(d->context_set(context), "cuCtxSetCurrent"));
-  d->architecture = absl::StrCat("compute_", major, minor);
-  return status;
+// Compiles to PTX; warnings count as errors.
+absl::StatusOr<std::string> Compile(const cuda::Nvrtc& nvrtc, const std::string& source,
+                                    const std::string& architecture) {
+  cuda::NvrtcProgram program = nullptr;
+  RETURN_IF_ERROR(
+      cuda::StatusOfNvrtc(nvrtc, nvrtc.nvrtcCreateProgram(&program, source.c_str(), "fused.cu", 0, nullptr, nullptr),
+                          "nvrtcCreateProgram"));
+  const std::shared_ptr<void> owner(program, [&nvrtc](void* held) {
+    auto mine = static_cast<cuda::NvrtcProgram>(held);
+    nvrtc.nvrtcDestroyProgram(&mine);
+  });
+  const std::string gpu = absl::StrCat("--gpu-architecture=", architecture);
+  std::vector<const char*> options = {gpu.c_str()};
+  for (absl::string_view option : kCudaCompileOptions) options.push_back(option.data());
+  options.push_back("--diag-suppress=177");  // random programs have values that nothing reads
+  const cuda::NvrtcResult result = nvrtc.nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data());
+  size_t bytes = 0;
+  std::string log;
+  if (nvrtc.nvrtcGetProgramLogSize(program, &bytes) == cuda::kNvrtcSuccess && bytes > 1) {
+    log.resize(bytes);
+    nvrtc.nvrtcGetProgramLog(program, log.data());
+    log.resize(bytes - 1);
+  }
+  if (result != cuda::kNvrtcSuccess || !log.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(nvrtc.nvrtcGetErrorString(result), "\n", log));
+  }
+  std::string ptx;
+  RETURN_IF_ERROR(cuda::StatusOfNvrtc(nvrtc, nvrtc.nvrtcGetPTXSize(program, &bytes), "nvrtcGetPTXSize"));
+  ptx.resize(bytes);
+  RETURN_IF_ERROR(cuda::StatusOfNvrtc(nvrtc, nvrtc.nvrtcGetPTX(program, ptx.data()), "nvrtcGetPTX"));
+  return ptx;
 }
 
-// Memory of the device with a guard behind it.
+// Memory of the device with a guard behind it, and pinned memory of the same size for its way there and back.
 class DeviceMemory {
  public:
-  DeviceMemory(const CudaDriver* driver, size_t bytes) : driver_(driver), bytes_(bytes) {
-    status_ = driver->Check(driver->allocate(&address_, bytes + kGuardBytes), "cuMemAlloc");
-    if (status_.ok()) status_ = driver->Check(driver->set(address_, kGuard, bytes + kGuardBytes), "cuMemsetD8");
-  }
+  DeviceMemory(const cuda::Driver* driver, size_t bytes) : driver_(driver), bytes_(bytes) {}
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   ~DeviceMemory() {
-    if (address_ != 0) driver_->free(address_);
+    if (address_ != 0) driver_->cuMemFree_v2(address_);
+    if (staging_ != nullptr) driver_->cuMemFreeHost(staging_);
   }
 
-  const absl::Status& status() const { return status_; }
-  CudaDriver::Address* address() { return &address_; }
+  absl::Status Allocate() {
+    RETURN_IF_ERROR(cuda::StatusOf(*driver_, driver_->cuMemAlloc_v2(&address_, size()), "cuMemAlloc"));
+    RETURN_IF_ERROR(cuda::StatusOf(*driver_, driver_->cuMemHostAlloc(&staging_, size(), 0), "cuMemHostAlloc"));
+    std::memset(staging_, kGuard, size());
+    return absl::OkStatus();
+  }
+  cuda::CuAddress* address() { return &address_; }
+  char* staging() { return static_cast<char*>(staging_); }
 
-  absl::Status Read(char* to, size_t bytes, size_t begin) const {
-    return driver_->Check(driver_->from_device(to, address_ + begin, bytes), "cuMemcpyDtoH");
+  // Enqueue a copy of all bytes, and of the guard behind them.
+  absl::Status Write(cuda::CuStream stream) {
+    return cuda::StatusOf(*driver_, driver_->cuMemcpyHtoDAsync_v2(address_, staging_, size(), stream), "cuMemcpyHtoD");
   }
-  absl::Status Write(const char* from, size_t bytes) {
-    return driver_->Check(driver_->to_device(address_, from, bytes), "cuMemcpyHtoD");
+  absl::Status Read(cuda::CuStream stream) {
+    return cuda::StatusOf(*driver_, driver_->cuMemcpyDtoHAsync_v2(staging_, address_, size(), stream), "cuMemcpyDtoH");
   }
-  absl::StatusOr<bool> IsGuardWhole() const {
-    std::string guard(kGuardBytes, 0);
-    const absl::Status read = Read(guard.data(), kGuardBytes, bytes_);
-    if (!read.ok()) return read;
+  // Of what was read.
+  bool is_guard_whole() {
+    const std::string guard(staging() + bytes_, kGuardBytes);
     return guard.find_first_not_of(kGuard) == std::string::npos;
   }
 
  private:
-  const CudaDriver* driver_;
+  size_t size() const { return bytes_ + kGuardBytes; }
+
+  const cuda::Driver* driver_;
   size_t bytes_;
-  CudaDriver::Address address_ = 0;
-  absl::Status status_;
+  cuda::CuAddress address_ = 0;
+  void* staging_ = nullptr;
 };
 
 }  // namespace
 
-const absl::StatusOr<const CudaDriver*>& CudaDriver::Get() {
-  static const absl::StatusOr<const CudaDriver*> opened = []() -> absl::StatusOr<const CudaDriver*> {
-    static CudaDriver driver;
-    const absl::Status status = OpenDriver(&driver);
-    if (!status.ok()) return status;
-    return &driver;
-  }();
-  return opened;
-}
-
-absl::Status CudaDriver::Check(Result result, const char* what) const {
-  if (result == 0) return absl::OkStatus();
-  const char* name = nullptr;
-  error_name(result, &name);
-  return absl::InternalError(absl::StrCat(what, ": ", name == nullptr ? "unknown error" : name));
-}
-
-absl::StatusOr<CudaDevice> CudaDevice::Build(const std::vector<CudaKernel>& kernels) {
-  const absl::StatusOr<const CudaDriver*>& driver = CudaDriver::Get();
-  if (!driver.ok()) return driver.status();
-  const CudaDriver& d = **driver;
-  std::vector<std::string> options = {"--gpu-architecture=" + d.architecture};
-  for (absl::string_view option : kCudaCompileOptions) options.emplace_back(option);
-  options.emplace_back("--diag-suppress=177");  // random programs have values that nothing reads
-  CudaDevice device;
-  device.driver_ = &d;
-  for (const CudaKernel& kernel : kernels) {
-    Entries& entries = device.kernels_.emplace_back(Entries{.kernel = kernel});
-    const absl::StatusOr<std::string> ptx = Nvrtc::Get()->Compile(kernel.source, options);
-    if (!ptx.ok()) return ptx.status();
-    void* module = nullptr;
-    absl::Status status = d.Check(d.module_load(&module, ptx->c_str()), "cuModuleLoadData");
-    if (!status.ok()) return status;
-    entries.module = std::shared_ptr<void>(module, [&d](void* loaded) { d.module_unload(loaded); });
-    for (const CudaLaunch& launch : kernel.launches) {
-      void* function = nullptr;
-      status.Update(d.Check(d.module_function(&function, module, launch.entry.c_str()), "cuModuleGetFunction"));
-      if (!status.ok()) return status;
-      status.Update(
-          d.Check(d.function_attribute(function, kMaxDynamicSharedBytes, static_cast<int>(launch.dynamic_shared_bytes)),
-                  "cuFuncSetAttribute"));
-      entries.functions.push_back(function);
+absl::StatusOr<CudaDevice> CudaDevice::Build(const cuda::LibraryPaths& paths, const std::vector<CudaKernel>& kernels) {
+  auto opened = std::make_shared<Opened>();
+  RETURN_IF_ERROR(opened->Open(paths));
+  std::vector<absl::StatusOr<std::string>> images(kernels.size());
+  const auto compile = [&](size_t first) {
+    for (size_t k = first; k < kernels.size(); k += 2) {
+      images[k] = Compile(*opened->nvrtc, kernels[k].source, opened->architecture);
     }
-    if (!status.ok()) return status;
+  };
+  std::future<void> odd = std::async(std::launch::async, compile, 1);
+  compile(0);
+  odd.get();
+  CudaDevice device;
+  device.opened_ = std::move(opened);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (!images[k].ok()) return images[k].status();
+    RETURN_IF_ERROR(device.Load(kernels[k], *images[k]));
   }
   return device;
 }
 
+absl::Status CudaDevice::Load(const CudaKernel& kernel, const std::string& image) {
+  const cuda::Driver& d = opened_->driver();
+  Entries& entries = kernels_.emplace_back(Entries{.kernel = kernel});
+  cuda::CuModule module = nullptr;
+  RETURN_IF_ERROR(opened_->Check(d.cuModuleLoadData(&module, image.c_str()), "cuModuleLoadData"));
+  entries.module = std::shared_ptr<void>(
+      module, [opened = opened_](void* held) { opened->driver().cuModuleUnload(static_cast<cuda::CuModule>(held)); });
+  for (const CudaLaunch& launch : kernel.launches) {
+    cuda::CuFunction function = nullptr;
+    RETURN_IF_ERROR(
+        opened_->Check(d.cuModuleGetFunction(&function, module, launch.entry.c_str()), "cuModuleGetFunction"));
+    RETURN_IF_ERROR(opened_->Check(d.cuFuncSetAttribute(function, cuda::kCuFuncMaxDynamicSharedSizeBytes,
+                                                        static_cast<int>(launch.dynamic_shared_bytes)),
+                                   "cuFuncSetAttribute"));
+    entries.functions.push_back(function);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CudaDevice::Run(size_t kernel, const std::vector<Literal>& operands, std::vector<Literal>* results) const {
   const Entries& entries = kernels_[kernel];
+  const cuda::Driver& d = opened_->driver();
+  const cuda::CuStream stream = opened_->stream;
   std::vector<std::unique_ptr<DeviceMemory>> memory;
   std::vector<void*> arguments;
-  absl::Status status;
   const auto add = [&](size_t bytes) {
-    memory.push_back(std::make_unique<DeviceMemory>(driver_, bytes));
+    memory.push_back(std::make_unique<DeviceMemory>(&d, bytes));
+    RETURN_IF_ERROR(memory.back()->Allocate());
     arguments.push_back(memory.back()->address());
-    status.Update(memory.back()->status());
-    return status.ok();
+    return absl::OkStatus();
   };
   for (const Literal& operand : operands) {
-    if (add(operand.bytes().size())) {
-      status.Update(memory.back()->Write(operand.bytes().data(), operand.bytes().size()));
-    }
+    RETURN_IF_ERROR(add(operand.bytes().size()));
+    std::memcpy(memory.back()->staging(), operand.bytes().data(), operand.bytes().size());
   }
-  for (const Literal& result : *results) add(result.bytes().size());
-  add(static_cast<size_t>(entries.kernel.scratch_bytes));
-  if (!status.ok()) return status;
-
-  for (size_t l = 0; l < entries.functions.size() && status.ok(); ++l) {
+  for (const Literal& result : *results) RETURN_IF_ERROR(add(result.bytes().size()));
+  RETURN_IF_ERROR(add(static_cast<size_t>(entries.kernel.scratch_bytes)));
+  for (const auto& m : memory) RETURN_IF_ERROR(m->Write(stream));
+  for (size_t l = 0; l < entries.functions.size(); ++l) {
     const CudaLaunch& launch = entries.kernel.launches[l];
-    status = driver_->Check(
-        driver_->launch(entries.functions[l], static_cast<unsigned>(launch.blocks), 1, 1,
-                        static_cast<unsigned>(launch.threads_per_block), 1, 1,
-                        static_cast<unsigned>(launch.dynamic_shared_bytes), nullptr, arguments.data(), nullptr),
-        launch.entry.c_str());
+    RETURN_IF_ERROR(opened_->Check(
+        d.cuLaunchKernel(entries.functions[l], static_cast<unsigned>(launch.blocks), 1, 1,
+                         static_cast<unsigned>(launch.threads_per_block), 1, 1,
+                         static_cast<unsigned>(launch.dynamic_shared_bytes), stream, arguments.data(), nullptr),
+        launch.entry));
   }
-  if (status.ok()) status = driver_->Check(driver_->synchronize(), "cuCtxSynchronize");
-  if (!status.ok()) return status;
+  for (const auto& m : memory) RETURN_IF_ERROR(m->Read(stream));
+  RETURN_IF_ERROR(opened_->Check(d.cuStreamSynchronize(stream), "cuStreamSynchronize"));
   for (size_t m = 0; m < memory.size(); ++m) {
-    const absl::StatusOr<bool> is_whole = memory[m]->IsGuardWhole();
-    if (!is_whole.ok()) return is_whole.status();
-    if (!*is_whole) return absl::InternalError(absl::StrCat("written past argument ", m));
+    if (!memory[m]->is_guard_whole()) return absl::InternalError(absl::StrCat("written past argument ", m));
   }
   for (size_t r = 0; r < results->size(); ++r) {
     Literal& result = (*results)[r];
-    status.Update(
-        memory[operands.size() + r]->Read(static_cast<char*>(result.mutable_data()), result.bytes().size(), 0));
+    std::memcpy(result.mutable_data(), memory[operands.size() + r]->staging(), result.bytes().size());
   }
-  return status;
+  return absl::OkStatus();
 }
 
 }  // namespace tensord

@@ -1,6 +1,5 @@
-// The results of printed kernels, on a device if the machine has one, and on the processor: an ordinary compiler takes
-// the CUDA C++ as well if threads, barriers and shuffles are emulated. Elementary functions are then those of the C
-// library.
+// The results of printed kernels, on a device if the machine has one, and on the host CUDA device (tests/hostcuda).
+// Elementary functions are then those of the C library.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +18,6 @@
 #include "engine/ops/scalar/scalar_math.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/cuda/cuda_device.h"
-#include "tests/testlib/cuda/cuda_emulator.h"
 #include "tests/testlib/micro/micro_builder.h"
 #include "tests/testlib/micro/micro_evaluator.h"
 #include "tests/testlib/micro/random_micro_program.h"
@@ -52,26 +50,26 @@ std::vector<Literal> RandomOperands(const MicroProgram& program, const std::vect
   return operands;
 }
 
-enum class RunsOn { kEmulator, kDevice };
+enum class RunsOn { kHostDevice, kDevice };
 
 class CudaResultsTest : public testing::TestWithParam<RunsOn> {
  protected:
-  // Compiles all cases; skips where there is no compiler, or no device.
+  // Compiles all cases; skips where there is no device.
   void Build(std::vector<PrintedCase> cases) {
     cases_ = std::move(cases);
     std::vector<CudaKernel> kernels;
     for (const PrintedCase& c : cases_) kernels.push_back(PrintCuda(c.program, c.options));
-    if (GetParam() == RunsOn::kDevice) {
-      Keep(CudaDevice::Build(kernels), &device_);
-    } else {
-      Keep(CudaEmulator::Build(kernels, TENSORD_TEST_COMPILER, testing::TempDir()), &emulator_);
-    }
+    const bool is_host = GetParam() == RunsOn::kHostDevice;
+    absl::StatusOr<CudaDevice> built =
+        CudaDevice::Build(cuda::PathsOf(is_host ? TENSORD_HOST_CUDA_FOLDER : ""), kernels);
+    if (!is_host && absl::IsUnavailable(built.status())) GTEST_SKIP() << built.status();
+    ASSERT_TRUE(built.ok()) << built.status();
+    device_ = *std::move(built);
   }
 
   std::vector<Literal> Run(size_t c, const std::vector<Literal>& operands) {
     std::vector<Literal> results = EmptyResults(cases_[c].program);
-    const absl::Status status =
-        GetParam() == RunsOn::kDevice ? device_.Run(c, operands, &results) : emulator_.Run(c, operands, &results);
+    const absl::Status status = device_.Run(c, operands, &results);
     EXPECT_TRUE(status.ok()) << Describe(c) << status;
     return results;
   }
@@ -84,19 +82,11 @@ class CudaResultsTest : public testing::TestWithParam<RunsOn> {
   std::vector<PrintedCase> cases_;
 
  private:
-  template <typename Machine>
-  static void Keep(absl::StatusOr<Machine> built, Machine* machine) {
-    if (absl::IsUnavailable(built.status())) GTEST_SKIP() << built.status();
-    ASSERT_TRUE(built.ok()) << built.status();
-    *machine = *std::move(built);
-  }
-
-  CudaEmulator emulator_;
   CudaDevice device_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Cuda, CudaResultsTest, testing::Values(RunsOn::kEmulator, RunsOn::kDevice),
-                         [](const auto& info) { return info.param == RunsOn::kDevice ? "Device" : "Emulator"; });
+INSTANTIATE_TEST_SUITE_P(Cuda, CudaResultsTest, testing::Values(RunsOn::kHostDevice, RunsOn::kDevice),
+                         [](const auto& info) { return info.param == RunsOn::kDevice ? "Device" : "Host"; });
 
 // Complex numbers of which a part is NaN are one NaN: which of several an extreme is, is not promised.
 Literal OneNan(Literal literal) {
