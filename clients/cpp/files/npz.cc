@@ -1,3 +1,4 @@
+#include "tensord/npy.h"
 
 #include <cstddef>
 #include <deque>
@@ -10,7 +11,6 @@
 #include "clients/cpp/files/file.h"
 #include "clients/cpp/files/npy_header.h"
 #include "clients/cpp/files/zip_archive.h"
-#include "tensord/npy.h"
 
 namespace tensord::client {
 namespace {
