@@ -22,10 +22,11 @@ constexpr absl::Duration kCleanUp = absl::Seconds(1);
 // Returns the id of an upload: it does not go on from bytes that another upload left under the handle.
 uint64_t NewId() { return absl::Uniform<uint64_t>(absl::IntervalClosed, absl::BitGen(), 1, UINT64_MAX); }
 
-// False: there is to be no other attempt.
-bool Pause(RetryBackoff& backoff, absl::Time deadline) {
+// Waits before another attempt. Returns `failure` if there is no time for one, and CANCELLED if the call is given up.
+absl::Status Pause(RetryBackoff& backoff, absl::Time deadline, const absl::Status& failure) {
   const std::optional<absl::Duration> pause = backoff.Next(SteadyNow(), deadline);
-  return pause.has_value() && PauseFor(*pause);
+  if (!pause.has_value()) return failure;
+  return PauseFor(*pause) ? absl::OkStatus() : absl::CancelledError("cancelled between two attempts");
 }
 
 // One upload, as the calls before left it.
@@ -61,7 +62,9 @@ class Upload {
         return sent.status;
       }
       was_sent_ = was_sent_ || (!asks && sent.is_sent);
-      if (!Pause(backoff_, deadline_)) return sent.status;
+      const absl::Status paused = Pause(backoff_, deadline_, sent.status);
+      if (absl::IsCancelled(paused)) GiveUp();
+      if (!paused.ok()) return paused;
       asks = true;
     }
   }
@@ -112,10 +115,11 @@ class Upload {
     const absl::Time deadline = SteadyNow() + kCleanUp;
     RetryBackoff backoff;
     // Tries again if the server has not noticed yet that the upload is over.
+    absl::Status status;
     do {
-      const SentTensor given_up = SendTensor(stub_, make_context_(deadline), header_, tensor_, 0, 0);
-      if (ReasonOf(given_up.status) != "HANDLE_INCOMPLETE") return;
-    } while (Pause(backoff, deadline));
+      status = SendTensor(stub_, make_context_(deadline), header_, tensor_, 0, 0).status;
+      if (ReasonOf(status) != "HANDLE_INCOMPLETE") return;
+    } while (Pause(backoff, deadline, status).ok());
   }
 
   grpc::GenericStub& stub_;
@@ -151,7 +155,7 @@ absl::StatusOr<HostTensor> DownloadTensor(grpc::GenericStub& stub, const MakeCon
     if (received.ok()) received = AnswerLost();
     if (!IsBroken(received) && !absl::IsDataLoss(received)) return received;
     if (gathering.arrived() > begin) backoff.Progress();
-    if (!Pause(backoff, deadline)) return received;
+    if (absl::Status paused = Pause(backoff, deadline, received); !paused.ok()) return paused;
   }
 }
 

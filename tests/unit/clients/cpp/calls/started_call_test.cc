@@ -1,5 +1,6 @@
 #include "tensord/started_call.h"
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <thread>
@@ -75,22 +76,47 @@ TEST_F(StartedCallTest, CancelEndsACallWithoutADeadline) {
 
 TEST_F(StartedCallTest, CancelBeforeTheCallReachesTheServerEndsItToo) {
   std::vector<StartedCall<absl::Status>> calls;
-  server_.put_tensor = [](auto*, auto*, auto*) { return grpc::Status::OK; };
+  // Nothing but its cancellation ends an upload.
+  server_.put_tensor = [](grpc::ServerContext* context, auto* reader, auto*) {
+    v1::PutTensorRequest request;
+    reader->Read(&request);
+    while (request.header().resumable() && !context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status(grpc::StatusCode::CANCELLED, "as asked");
+  };
   for (int i = 0; i < 20; ++i) {
     calls.push_back(client_->StartPutTensor("s", "h", HostTensor::Scalar(1.0f)));
     calls.back().Cancel();
   }
-  for (const auto& call : calls) {
-    EXPECT_FALSE(call.Wait().ok());  // the fake server takes nothing, so that no upload succeeds
-  }
+  for (const auto& call : calls) EXPECT_EQ(call.Wait().code(), absl::StatusCode::kCancelled) << call.Wait();
 }
 
 TEST_F(StartedCallTest, CancelEndsThePauseBeforeAnotherAttempt) {
-  server_.refuse = [] { return grpc::Status(grpc::StatusCode::UNAVAILABLE, "failed to connect"); };
-  std::promise<void> is_called;
-  const auto call = client_->StartCompile(v1::Graph());
-  call.Cancel();
-  EXPECT_FALSE(call.Wait().ok());
+  std::atomic<int> attempts = 0;
+  const auto refuse = [&attempts] {
+    ++attempts;
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "failed to connect");
+  };
+  const auto wait_for_one = [&attempts] {
+    while (attempts == 0) std::this_thread::yield();
+    attempts = 0;
+  };
+  server_.refuse = refuse;
+  const auto compilation = client_->StartCompile(v1::Graph());
+  wait_for_one();
+  compilation.Cancel();
+  EXPECT_EQ(compilation.Wait().status().code(), absl::StatusCode::kCancelled) << compilation.Wait().status();
+
+  server_.get_tensor = [&refuse](auto&, auto*) { return refuse(); };
+  const auto download = client_->StartGetTensor("s", "h");
+  wait_for_one();
+  download.Cancel();
+  EXPECT_EQ(download.Wait().status().code(), absl::StatusCode::kCancelled) << download.Wait().status();
+
+  server_.put_tensor = [&refuse](auto*, auto*, auto*) { return refuse(); };
+  const auto upload = client_->StartPutTensor("s", "h", HostTensor::Scalar(1.0f));
+  wait_for_one();
+  upload.Cancel();
+  EXPECT_EQ(upload.Wait().code(), absl::StatusCode::kCancelled) << upload.Wait();
 }
 
 TEST_F(StartedCallTest, DeadlinesCountFromTheStart) {
