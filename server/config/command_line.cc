@@ -32,9 +32,8 @@ constexpr Flag kFlags[] = {
     {"cache-dir", "DIR", "keep compiled programs in DIR too; as --set=program_cache.disk_path"},
     {"config", "FILE", "read settings from FILE, JSON or protobuf text", true},
     {"set", "PATH=VALUE",
-     "one setting, for example limits.rank=8; may be repeated. Bytes may have a unit: k, M, G, T are powers of 1000, "
-     "Ki, "
-     "Mi, Gi, Ti of 1024",
+     "one setting, for example limits.rank=8; may be repeated. Bytes may have a unit: k, M, G, T of 1000, "
+     "Ki, Mi, Gi, Ti of 1024",
      true},
     {"log-level", "LEVEL", "debug, info, warning, error or off"},
     {"check-config", "", "say whether the settings are right, and exit"},

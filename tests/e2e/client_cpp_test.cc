@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "tensord/messages.h"
 #include "tensord/tensord.h"
-#include "tests/e2e/server_binary.h"
+#include "tests/e2e/client_test.h"
 #include "tests/testlib/peers/tensordctl_call.h"
 
 namespace tensord::client {
@@ -31,29 +31,8 @@ using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using ::testing::StartsWith;
 
-class ClientCppTest : public ::testing::Test {
+class ClientCppTest : public ClientTest {
  protected:
-  static void SetUpTestSuite() {
-    if (ServerBinary::Path().empty()) return;
-    auto server = ServerBinary::Start();
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = server->release();
-  }
-  static void TearDownTestSuite() {
-    if (server_ != nullptr) {
-      EXPECT_EQ(server_->Stop(), 0) << "the server did not drain";
-    }
-    delete server_;
-    server_ = nullptr;
-  }
-  void SetUp() override {
-    if (ServerBinary::Path().empty()) GTEST_SKIP() << "TENSORD_BINARY is not set: no server to test against";
-    ASSERT_NE(server_, nullptr);
-    auto client = Client::Connect({.target = server_->target(), .deadline = absl::Minutes(2)});
-    ASSERT_TRUE(client.ok()) << client.status();
-    client_ = *std::move(client);
-  }
-
   // Returns false if the server lacks an operation of the tensor, which its table of capabilities must then say too.
   bool IsProvided(const Tensor& tensor) {
     const absl::Status status = client_->Compile(Trace({tensor})->graph).status();
@@ -79,12 +58,7 @@ class ClientCppTest : public ::testing::Test {
     ASSERT_TRUE(elements.ok()) << elements.status();
     EXPECT_THAT(*elements, ElementsAreArray(expected)) << tensor.expression()->op.ShortDebugString();
   }
-
-  static ServerBinary* server_;
-  std::unique_ptr<Client> client_;
 };
-
-ServerBinary* ClientCppTest::server_ = nullptr;
 
 Tensor Counting(Shape shape) {
   const int64_t count = *ElementCount(shape);

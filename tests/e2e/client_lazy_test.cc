@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/tensord.h"
-#include "tests/e2e/server_binary.h"
+#include "tests/e2e/client_test.h"
 
 namespace tensord::client {
 namespace {
@@ -21,26 +21,8 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class ClientLazyTest : public ::testing::Test {
+class ClientLazyTest : public ClientTest {
  protected:
-  static void SetUpTestSuite() {
-    if (ServerBinary::Path().empty()) return;
-    auto server = ServerBinary::Start();
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = server->release();
-  }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
-  void SetUp() override {
-    if (ServerBinary::Path().empty()) GTEST_SKIP() << "TENSORD_BINARY is not set: no server to test against";
-    ASSERT_NE(server_, nullptr);
-    auto client = Client::Connect({.target = server_->target(), .deadline = absl::Minutes(2)});
-    ASSERT_TRUE(client.ok()) << client.status();
-    client_ = *std::move(client);
-  }
-
   // Expects zeros up to rounding.
   void ExpectVanishes(const Tensor& tensor) {
     const absl::StatusOr<HostTensor> norm = Eval(*client_, Norm(tensor));
@@ -53,12 +35,7 @@ class ClientLazyTest : public ::testing::Test {
     EXPECT_EQ(value->shape(), tensor.shape());
     EXPECT_THAT(*value->Values<double>(), ElementsAreArray(expected));
   }
-
-  static ServerBinary* server_;
-  std::unique_ptr<Client> client_;
 };
-
-ServerBinary* ClientLazyTest::server_ = nullptr;
 
 Tensor CountingDoubles(Shape shape) {
   const int64_t count = *ElementCount(shape);
