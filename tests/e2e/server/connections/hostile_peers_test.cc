@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/is_slow.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/observe/metrics_page_at.h"
 #include "tests/e2e/server/server_process.h"
@@ -32,12 +33,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using SteadyClock = std::chrono::steady_clock;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kIsSlow = true;
-#else
-constexpr bool kIsSlow = false;
-#endif
 
 std::unique_ptr<v1::Compute::Stub> DialAlone(const std::string& target) {
   grpc::ChannelArguments arguments;

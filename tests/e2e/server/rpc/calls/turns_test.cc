@@ -8,16 +8,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/is_slow.h"
 #include "tests/e2e/server/session_client.h"
 
 namespace tensord {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kChainLength = 1000;  // takes them as long
-#else
-constexpr int kChainLength = 10000;
-#endif
+constexpr int kChainLength = kIsSlow ? 1000 : 10000;
 
 std::vector<float> SixteenOnes() { return std::vector<float>(16, 1.0f); }
 

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tensord/client.h"
 #include "tensord/messages.h"
+#include "tests/e2e/server/is_slow.h"
 #include "tests/e2e/server/session_client.h"
 
 namespace tensord {
@@ -28,9 +29,7 @@ int64_t AvailableBytes() {
 
 // Why it cannot be run here; empty: it can.
 std::string Obstacle() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return "under a sanitizer it takes too long";
-#endif
+  if (kIsSlow) return "under a sanitizer it takes too long";
   const int64_t available = AvailableBytes();
   if (available < 12 * kGiB) return "12 GiB of memory are wanted, and there are " + std::to_string(available);
   return "";
