@@ -11,6 +11,8 @@
 
 namespace tensord::client {
 
+bool HasPassed(gpr_timespec deadline) { return gpr_time_cmp(deadline, gpr_now(deadline.clock_type)) <= 0; }
+
 gpr_timespec LatestEnd(const grpc::ClientContext& context) { return LatestEnd(context.raw_deadline()); }
 
 gpr_timespec LatestEnd(gpr_timespec deadline) {

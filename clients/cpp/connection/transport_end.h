@@ -16,6 +16,9 @@ namespace tensord::client {
 // The transport's time to end a call whose deadline has passed, that was cancelled, or that broke.
 inline constexpr absl::Duration kEndWithin = absl::Seconds(2);
 
+// Tells whether a deadline is not in the future.
+bool HasPassed(gpr_timespec deadline);
+
 // Returns the latest end of a call: its deadline and kEndWithin. Without a deadline, never: its answer may take as long
 // as the server does.
 gpr_timespec LatestEnd(const grpc::ClientContext& context);

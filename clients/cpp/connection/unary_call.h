@@ -47,6 +47,9 @@ grpc::Status AwaitAnswer(std::unique_ptr<grpc::ClientContext> context, const Pre
     Response response;
     grpc::Status status;
   };
+  if (HasPassed(context->raw_deadline())) {  // which gRPC notices later than a quick answer comes
+    return {grpc::StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the call was sent"};
+  }
   auto transport = std::make_unique<Transport>();
   transport->context = std::move(context);
   transport->call = prepare(transport->context.get(), &transport->queue);

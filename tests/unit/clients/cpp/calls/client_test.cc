@@ -136,6 +136,20 @@ TEST(Client, SendsMetadataAndHonoursDeadlines) {
             absl::StatusCode::kDeadlineExceeded);
 }
 
+TEST(Client, SendsNoCallWhoseDeadlineHasPassed) {
+  FakeServer server;
+  const std::unique_ptr<Client> client = Connect(server);
+  server.refuse_execute = [](const v1::ExecuteRequest&, const grpc::ServerContext&) {
+    ADD_FAILURE() << "the call was sent";
+    return grpc::Status::OK;
+  };
+  for (const absl::Duration deadline : {absl::ZeroDuration(), -absl::Hours(1), -absl::InfiniteDuration()}) {
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_TRUE(absl::IsDeadlineExceeded(client->Execute(v1::Graph(), {}, {.deadline = deadline}).status()));
+    }
+  }
+}
+
 TEST(Client, AsksForProgramsExplanationsAndInfo) {
   FakeServer server;
   server.info.set_version("1.2.3");
