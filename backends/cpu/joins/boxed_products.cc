@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/contraction/lane_product.h"
+#include "backends/cpu/fft/kernels.h"
 #include "backends/cpu/joins/tensor_box.h"
 #include "engine/ops/core_ops.h"
 
@@ -76,6 +77,8 @@ class ProductJoin {
     if (dot_.operands[0] == dot_.operands[1] || dot_.bound.results[0].num_bytes() == 0) return false;
     for (const SegmentInstruction& product : products_) {
       if (product.results.size() != 1 || product.num_readers[0] != 1) return false;
+      // Blocks of lines are transformed in lanes, which long and few lines do not suit.
+      if (product.bound.micro == nullptr && IsFft(*product.bound.op)) return false;
       const size_t side = product.results[0] == dot_.operands[0] ? 0 : 1;
       if (product.results[0] != dot_.operands[side]) return false;
       sides_.push_back(side);
