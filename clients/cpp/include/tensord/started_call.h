@@ -64,16 +64,16 @@ class StartedCall {
   }
 
   // Calls `callback` with the outcome, once: on the call's thread when the call ends, or at once and on this thread if
-  // it has ended. Several are called in their order. A callback may start other calls. It must not throw, destroy the
-  // client, or wait for a call of which it is the callback's cause to end.
+  // it has ended. Several are called in their order. A callback may start other calls. It must not throw. It may
+  // destroy the client, which waits for the other calls and their callbacks first.
   void Then(std::function<void(const Outcome&)> callback) const {
     // The state owns the callback until the end, and so the callback must not own the state.
     state_->end.Then([state = state_.get(), callback = std::move(callback)] { callback(*state->outcome); });
   }
 
-  // Gives the call up. Returns at once; the call ends at most two seconds later, even if the transport hangs, or ten if
-  // it waits for shared memory just then. The server stops the run where it can; a call that keeps or donates tensors
-  // may have done so.
+  // Gives the call up. Returns at once; the call ends at most two seconds later, even if the transport hangs; an upload
+  // five, since it deletes what it left, and a call that waits for shared memory just then ten. The server stops the
+  // run where it can; a call that keeps or donates tensors may have done so.
   void Cancel() const { state_->end.Cancel(); }
 
  private:

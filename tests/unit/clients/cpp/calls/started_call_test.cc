@@ -1,8 +1,11 @@
 #include "tensord/started_call.h"
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -194,6 +197,74 @@ TEST(StartedCalls, OneTooManyFailsAtOnce) {
   for (const auto& call : begun) EXPECT_TRUE(call.Wait().ok());
   calls.End();
   EXPECT_EQ(calls.Start<absl::Status>(work).Wait().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(StartedCalls, AnEndedCallMakesRoomBeforeAnybodyLearnsOfIt) {
+  StartedCalls calls;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<StartedCall<absl::Status>> begun;
+    for (size_t i = 0; i < StartedCalls::kMost; ++i) {
+      begun.push_back(calls.Start<absl::Status>([] { return absl::OkStatus(); }));
+    }
+    for (const auto& call : begun) ASSERT_TRUE(call.Wait().ok()) << call.Wait();
+  }
+}
+
+TEST(StartedCalls, ChainsOfCallsKeepToTheBound) {
+  StartedCalls calls;
+  std::atomic<int> refused = 0, left = StartedCalls::kMost;
+  std::promise<void> over;
+  std::function<void(int)> go_on = [&](int more) {
+    calls.Start<absl::Status>([] { return absl::OkStatus(); }).Then([&, more](const absl::Status& status) {
+      refused += status.ok() ? 0 : 1;
+      if (more > 0) return go_on(more - 1);
+      if (--left == 0) over.set_value();
+    });
+  };
+  for (size_t i = 0; i < StartedCalls::kMost; ++i) go_on(20);
+  over.get_future().wait();
+  calls.End();
+  EXPECT_EQ(refused, 0);
+}
+
+TEST(StartedCalls, WhatACallThrowsIsItsOutcome) {
+  StartedCalls calls;
+  const auto no_memory = calls.Start<absl::Status>([]() -> absl::Status { throw std::bad_alloc(); });
+  EXPECT_EQ(no_memory.Wait().code(), absl::StatusCode::kResourceExhausted);
+  const auto other = calls.Start<absl::StatusOr<int>>([]() -> absl::StatusOr<int> { throw std::length_error("long"); });
+  EXPECT_EQ(other.Wait().status(), absl::InternalError("long"));
+}
+
+TEST_F(StartedCallTest, ACallbackMayDestroyTheClient) {
+  const auto other = Start();
+  std::promise<void> destroyed;
+  client_->StartCompile(graph_).Then([&](const auto&) {
+    client_.reset();
+    destroyed.set_value();
+  });
+  destroyed.get_future().wait();
+  EXPECT_EQ(other.Wait().status().code(), absl::StatusCode::kCancelled);
+}
+
+// An object of a thread that starts a call when the thread ends.
+struct LastCall {
+  ~LastCall() {
+    if (calls != nullptr) calls->Start<absl::Status>([] { return absl::OkStatus(); }).Wait();
+  }
+  StartedCalls* calls = nullptr;
+};
+
+TEST(StartedCalls, AThreadThatEndsMayStartOne) {
+  StartedCalls calls;
+  for (int i = 0; i < 50; ++i) {
+    calls
+        .Start<absl::Status>([&calls] {
+          thread_local LastCall last;
+          last.calls = &calls;
+          return absl::OkStatus();
+        })
+        .Wait();
+  }
 }
 
 TEST(Describe, GivesTheDetailAsWords) {
