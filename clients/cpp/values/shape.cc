@@ -63,6 +63,10 @@ absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> shape) {
   // Zeros are left out of the product, so that the order of the dimensions does not decide whether a shape is refused.
   int64_t product = 1;
   bool is_empty = false;
+  if (shape.size() > kMostAxes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a tensor has at most ", kMostAxes, " axes, and the shape has ", shape.size()));
+  }
   if (HasRunTimeSize(shape)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a size is known only when the graph runs: shape ", ShapeToString(shape)));

@@ -37,8 +37,11 @@ bool MayBeEqual(int64_t a, int64_t b);
 // "[2,3]"; "[]" for rank 0; a symbol's name; "?" for another run-time size.
 std::string ShapeToString(absl::Span<const int64_t> shape);
 
-// Product of the dimensions. INVALID_ARGUMENT if a dimension is negative or a run-time size, or the product does not
-// fit into int64, whether or not another dimension is 0.
+// Most axes of a tensor in memory of the host, as in NumPy. Servers take fewer (limits.rank).
+inline constexpr size_t kMostAxes = 64;
+
+// Product of the dimensions. INVALID_ARGUMENT if there are more than kMostAxes, a dimension is negative or a run-time
+// size, or the product does not fit into int64, whether or not another dimension is 0.
 absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
 // Returns the common shape of two operands as NumPy broadcasts: aligned at the last axis, where sizes are equal or one

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tensord/host_tensor.h"
 
 namespace tensord::client {
 namespace {
@@ -42,6 +44,12 @@ TEST(NormalizeAxes, CountsFromTheEndAndRefusesRepeats) {
   EXPECT_FALSE(NormalizeAxes("Sum", {-4}, 3).ok());
   EXPECT_FALSE(NormalizeAxes("Sum", {2, -1}, 3).ok());
   EXPECT_FALSE(NormalizeAxis("Sum", 0, 0).ok());
+}
+
+TEST(Shape, HasNoMoreAxesThanNumPyHas) {
+  EXPECT_TRUE(ElementCount(Shape(kMostAxes, 1)).ok());
+  EXPECT_EQ(ElementCount(Shape(kMostAxes + 1, 1)).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(HostTensor::FromBytes(DType::kF32, Shape(50'000, 1), MemoryOrder::kRowMajor, std::string(4, '\0')).ok());
 }
 
 }  // namespace
