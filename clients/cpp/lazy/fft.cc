@@ -58,6 +58,11 @@ Tensor Transform(absl::string_view name, Kind kind, const Tensor& x, const std::
   for (size_t i = 0; i < axes.size(); ++i) {
     int64_t& size = shape[static_cast<size_t>((*normalized)[i])];
     const int64_t length = has_lengths ? options.lengths[i] : size;
+    if (has_lengths && IsRunTimeSize(length)) {
+      return RefusedOperation(name,
+                              absl::StrCat("a length is a number, and no size that is known only when the graph runs: ",
+                                           ShapeToString(options.lengths)));
+    }
     const int64_t result = ResultSize(kind, i + 1 == axes.size(), has_lengths, length);
     if (!IsRunTimeSize(result) && (length < 1 || result < 1)) {
       return RefusedOperation(name, absl::StrCat("an axis has no element to transform: length ", length, ", axis ",

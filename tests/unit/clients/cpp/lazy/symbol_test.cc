@@ -119,5 +119,12 @@ TEST(Places, NameNodes) {
   EXPECT_THAT(Trace({Svd(Input({2, 2})).s})->graph.outputs(0).value(), StartsWith("Svd_0@symbol_test.cc#L"));
 }
 
+TEST(Symbols, AreNoLengthsOfTransforms) {
+  const Tensor x = Tensor::Parameter("x", DType::kF64, {n, 4});
+  const Tensor y = Irfft(Rfft(x, 0), 0, {.lengths = {n}});
+  EXPECT_EQ(y.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(y.status().message()), HasSubstr("[n]"));
+}
+
 }  // namespace
 }  // namespace tensord::client
