@@ -16,6 +16,7 @@
 #include "clients/cpp/connection/repeated_call.h"
 #include "clients/cpp/connection/routing.h"
 #include "clients/cpp/connection/steady_time.h"
+#include "clients/cpp/connection/transport_end.h"
 #include "clients/cpp/connection/unary_call.h"
 #include "clients/cpp/connection/upload_connection.h"
 #include "clients/cpp/shared_memory/result_sizes.h"
@@ -107,7 +108,10 @@ void Client::FindSharedMemory() {
 Client::Client(ConnectOptions options, std::unique_ptr<Stubs> stubs)
     : options_(std::move(options)), stubs_(std::move(stubs)) {}
 
-Client::~Client() { stubs_->started.End(); }
+Client::~Client() {
+  stubs_->started.End();
+  FreeEnded();
+}
 
 absl::StatusOr<v1::CompileResponse> Client::Compile(const v1::Graph& graph, const ExecuteOptions& options) {
   const absl::Status size = CheckSize(graph);

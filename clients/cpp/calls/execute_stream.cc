@@ -51,13 +51,18 @@ ExecuteStream::ExecuteStream(grpc::GenericStub& stub, std::unique_ptr<grpc::Clie
 ExecuteStream::~ExecuteStream() {
   Cancel();
   thread_.join();
-  if (is_abandoned_) KeepForever(std::move(transport_));
+  if (!is_abandoned_) return;
+  transport_->deadline.Cancel();
+  transport_->hurry.Cancel();
+  grpc::CompletionQueue* const queue = &transport_->queue;
+  KeepUntilEnded(std::move(transport_), queue);
 }
 
 void ExecuteStream::Cancel() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     is_cancelled_ = true;
+    for (Cancellation* asking : asking_) asking->Cancel();
     Hurry();
   }
   transport_->context->TryCancel();
@@ -132,12 +137,22 @@ absl::StatusOr<std::string> ExecuteStream::FindProgram(const std::string& finger
     const auto known = known_programs_.find(fingerprint);
     if (known != known_programs_.end()) return known->second;
   }
-  absl::StatusOr<std::string> there = ask_for_program_(fingerprint);
-  if (there.ok()) {
+  Cancellation cancellation;
+  {
     const std::lock_guard<std::mutex> lock(mutex_);
-    known_programs_[fingerprint] = *there;
+    if (is_over_ && !end_.ok()) return end_;
+    if (is_cancelled_) return absl::CancelledError("the pipeline was cancelled");
+    asking_.insert(&cancellation);
   }
-  return there;
+  absl::StatusOr<std::string> there;
+  {
+    const Cancellation::Scope scope(&cancellation);
+    there = ask_for_program_(fingerprint);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  asking_.erase(&cancellation);
+  if (there.ok()) known_programs_[fingerprint] = *there;
+  return !there.ok() && is_over_ && !end_.ok() ? end_ : there;
 }
 
 std::unique_ptr<SharedCall> ExecuteStream::Share(const ExecuteCall& call, v1::ExecuteRequest* request) const {
@@ -281,6 +296,7 @@ void ExecuteStream::End(const grpc::Status& status) {
     }
     end_ = end;
     is_over_ = true;
+    for (Cancellation* asking : asking_) asking->Cancel();
     if (is_abandoned_) {
       // The queue stays as it is.
     } else if (is_writing_) {

@@ -12,11 +12,13 @@
 #include <thread>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/cpp/calls/arrival.h"
 #include "clients/cpp/calls/first_failure.h"
+#include "clients/cpp/connection/cancellation.h"
 #include "clients/cpp/shared_memory/result_sizes.h"
 #include "clients/cpp/shared_memory/shared_call.h"
 #include "grpcpp/client_context.h"
@@ -89,7 +91,8 @@ class ExecuteStream {
   uint64_t last_id_ = 0;
   absl::flat_hash_map<std::string, std::string> known_programs_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Arrival>> unanswered_;
-  std::deque<grpc::ByteBuffer> unsent_;  // in front the one that is being written
+  absl::flat_hash_set<Cancellation*> asking_;  // for programs
+  std::deque<grpc::ByteBuffer> unsent_;        // in front the one that is being written
   size_t unsent_bytes_ = 0;
   bool is_writing_ = true;  // as long as the call has not begun
   bool has_sent_ = false;   // the write that is under way is the front of `unsent_`

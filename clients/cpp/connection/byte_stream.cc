@@ -28,7 +28,9 @@ ByteStream::ByteStream(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientCont
 }
 
 ByteStream::~ByteStream() {
-  if (is_abandoned_) KeepForever(std::move(transport_));
+  if (!is_abandoned_) return;
+  grpc::CompletionQueue* const queue = &transport_->queue;
+  KeepUntilEnded(std::move(transport_), queue);
 }
 
 void ByteStream::StartWrite(const grpc::ByteBuffer& message) {
@@ -71,6 +73,7 @@ void ByteStream::WritesDone() {
 }
 
 void ByteStream::Cancel() {
+  is_cancelled_ = true;
   latest_end_ = HurriedEnd(latest_end_);
   transport_->context->TryCancel();
 }
@@ -80,7 +83,7 @@ absl::Status ByteStream::Finish() {
     transport_->call->Finish(&transport_->status, nullptr);
     Wait();
   }
-  if (!is_abandoned_) return ToAbslStatus(transport_->status);
+  if (!is_abandoned_) return ToAbslStatus(is_cancelled_ ? transport_->status : EndedByServer(transport_->status));
   return ToAbslStatus(EndedLate(*transport_->context, grpc::StatusCode::UNAVAILABLE));
 }
 

@@ -37,6 +37,8 @@ class ByteStream {
   // Gives the call up. Started steps are still to be waited for, and the end.
   void Cancel();
   absl::Status Finish();
+  // Tells whether a step never came back, so that the server may not have heard of the end.
+  bool is_abandoned() const { return is_abandoned_; }
 
  private:
   // The part that the transport holds on to until it has handed out the last step.
@@ -45,6 +47,7 @@ class ByteStream {
   std::unique_ptr<Transport> transport_;
   gpr_timespec latest_end_;
   std::optional<bool> ended_;  // the step, during a turn
+  bool is_cancelled_ = false;  // by Cancel
   bool is_abandoned_ = false;  // `transport_` has a step that never came back
 };
 

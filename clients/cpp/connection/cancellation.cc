@@ -55,6 +55,13 @@ bool AwaitStep(grpc::ClientContext& context, grpc::CompletionQueue& queue, gpr_t
   return has_come;
 }
 
+bool IsCancelled() {
+  Cancellation* const cancellation = of_this_thread;
+  if (cancellation == nullptr) return false;
+  const std::lock_guard<std::mutex> lock(cancellation->mutex_);
+  return cancellation->is_cancelled_;
+}
+
 bool PauseFor(absl::Duration pause) {
   Cancellation* const cancellation = of_this_thread;
   if (cancellation == nullptr) {

@@ -39,6 +39,7 @@ class Cancellation {
 
  private:
   friend bool AwaitStep(grpc::ClientContext&, grpc::CompletionQueue&, gpr_timespec, bool*);
+  friend bool IsCancelled();
   friend bool PauseFor(absl::Duration);
 
   // A wait for the transport.
@@ -60,6 +61,9 @@ class Cancellation {
 // Waits for the only step that is under way in a queue. False if it has not come by `latest_end`, or within kEndWithin
 // (transport_end.h) of the thread's cancellation: it may still come, so that the queue must be kept.
 bool AwaitStep(grpc::ClientContext& context, grpc::CompletionQueue& queue, gpr_timespec latest_end, bool* ok);
+
+// Tells whether the thread's work is cancelled.
+bool IsCancelled();
 
 // Sleeps. False, and at once, if the thread's work is cancelled.
 bool PauseFor(absl::Duration pause);

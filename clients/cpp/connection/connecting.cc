@@ -58,7 +58,8 @@ bool AwaitChange(grpc::Channel& channel, grpc_connectivity_state state, gpr_time
   void* tag = nullptr;
   bool ok = false;
   if (queue->AsyncNext(&tag, &ok, LatestEnd(end)) == grpc::CompletionQueue::GOT_EVENT) return ok;
-  KeepForever(std::move(queue));
+  grpc::CompletionQueue* const kept = queue.get();
+  KeepUntilEnded(std::move(queue), kept);
   return false;
 }
 

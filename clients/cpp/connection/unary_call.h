@@ -47,6 +47,7 @@ grpc::Status AwaitAnswer(std::unique_ptr<grpc::ClientContext> context, const Pre
     Response response;
     grpc::Status status;
   };
+  FreeEnded();
   if (HasPassed(context->raw_deadline())) {  // which gRPC notices later than a quick answer comes
     return {grpc::StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the call was sent"};
   }
@@ -63,10 +64,11 @@ grpc::Status AwaitAnswer(std::unique_ptr<grpc::ClientContext> context, const Pre
       return {grpc::StatusCode::UNAVAILABLE, "the connection broke, and the answer was lost with it"};
     }
     response->Swap(&transport->response);
-    return std::move(transport->status);
+    return EndedByServer(std::move(transport->status));
   }
   grpc::Status late = EndedLate(*transport->context, grpc::StatusCode::UNAVAILABLE);
-  KeepForever(std::move(transport));
+  grpc::CompletionQueue* const queue = &transport->queue;
+  KeepUntilEnded(std::move(transport), queue);
   return late;
 }
 

@@ -58,12 +58,12 @@ class Upload {
       }
       if (was_sent_ && ReasonOf(sent.status) == "HANDLE_DUPLICATE") return CheckThere(sent.status);
       if (!MayGoOn(sent.status, asks || was_sent_)) {
-        if (LeavesSome(sent.status)) GiveUp();
+        if (LeavesSome(sent.status) && !sent.is_late) GiveUp();
         return sent.status;
       }
       was_sent_ = was_sent_ || (!asks && sent.is_sent);
       const absl::Status paused = Pause(backoff_, deadline_, sent.status);
-      if (absl::IsCancelled(paused)) GiveUp();
+      if (absl::IsCancelled(paused) && !sent.is_late) GiveUp();
       if (!paused.ok()) return paused;
       asks = true;
     }

@@ -83,6 +83,7 @@ SentTensor SendTensor(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientConte
   stream.StartRead();
   const bool is_answered = stream.Wait();
   sent.status = stream.Finish();
+  sent.is_late = stream.is_abandoned();
   v1::PutTensorResponse response;
   if (!sent.status.ok()) return sent;
   if (!is_answered) {

@@ -21,6 +21,7 @@ struct SentTensor {
   absl::Status status;
   size_t arrived = 0;    // bytes that the server has, where the call succeeded
   bool is_sent = false;  // all that was to be sent was given to the transport
+  bool is_late = false;  // the transport did not end the call in time
 };
 
 // Returns the status of a call that ended well and without all of its answer: gRPC drops unread messages if the

@@ -136,6 +136,20 @@ TEST(Client, SendsMetadataAndHonoursDeadlines) {
             absl::StatusCode::kDeadlineExceeded);
 }
 
+TEST(Client, ACallThatAStoppingServerCancelsGoesToAnother) {
+  FakeServer server;
+  const std::unique_ptr<Client> client = Connect(server);
+  int calls = 0;
+  server.refuse = [&calls] {
+    return ++calls == 1 ? grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED") : grpc::Status::OK;
+  };
+  EXPECT_TRUE(client->Compile(v1::Graph()).ok());
+  EXPECT_EQ(calls, 2);
+  server.refuse = [] { return grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED"); };
+  const absl::Status status = client->Compile(v1::Graph()).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+}
+
 TEST(Client, SendsNoCallWhoseDeadlineHasPassed) {
   FakeServer server;
   const std::unique_ptr<Client> client = Connect(server);

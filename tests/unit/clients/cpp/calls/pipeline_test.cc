@@ -2,8 +2,10 @@
 #include "tensord/pipeline.h"
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -147,6 +149,30 @@ TEST_F(PipelineTest, AnswersMayComeInAnyOrder) {
     ASSERT_TRUE(pending[i].WaitUntil(absl::InfinitePast()));
     EXPECT_EQ(pending[i].Wait()->stats.peak_bytes(), static_cast<int64_t>(i + 1));
   }
+}
+
+// Submit asks the server for a program that the client compiled, on a call of its own.
+TEST_F(PipelineTest, CancelEndsTheSearchForAProgram) {
+  std::promise<void> asked, released;
+  server_.refuse_program = [&, free = released.get_future().share()](const auto&) {
+    asked.set_value();
+    free.wait();
+    return grpc::Status::OK;
+  };
+  Serve([](const auto&, auto*) { return true; });
+  const auto client = Client::Connect({.target = server_.target()});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const auto compiled = (*client)->Compile(v1::Graph());
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto pipeline = (*client)->OpenPipeline({.session = "s"});
+  std::thread other([&] {
+    asked.get_future().wait();
+    pipeline->Cancel();
+  });
+  const auto pending = pipeline->Submit({.fingerprint = compiled->program().fingerprint()});
+  EXPECT_EQ(pending.status().code(), absl::StatusCode::kCancelled) << pending.status();
+  other.join();
+  released.set_value();
 }
 
 }  // namespace
