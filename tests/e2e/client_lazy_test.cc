@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "clients/cpp/lazy/expression.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/tensord.h"
@@ -211,6 +212,34 @@ TEST_F(ClientLazyTest, ProgramsTakeResidentTensors) {
   EXPECT_THAT(*kept->Values<double>(), ElementsAre(8, 16));
   EXPECT_FALSE(step->Execute({Argument::Donated("state"), state}, {}, session->id()).ok());
   EXPECT_TRUE(client_->CloseSession(session->id()).ok());
+}
+
+TEST_F(ClientLazyTest, ASessionIsAValueThatCallsItsClient) {
+  const absl::StatusOr<Session> session = client_->OpenSession(absl::Seconds(90));
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_EQ(session->lease(), absl::Seconds(90));
+  ASSERT_TRUE(session->Put("x", HostTensor::Scalar(2.0)).ok());
+  ASSERT_TRUE(session->Put("y", HostTensor::Scalar(3.0)).ok());
+  const auto product = Compile(
+      *client_, [](const Tensor& x, const Tensor& y) { return x * y; }, Spec<double>({}), Spec<double>({}));
+  ASSERT_TRUE(product.ok()) << product.status();
+
+  const Session copy = *session;
+  const std::unique_ptr<Pipeline> pipeline = copy.OpenPipeline();
+  for (int i = 0; i < 2; ++i) {
+    const auto sent =
+        pipeline->Submit(product->CallWith({Argument::Donated("x"), Argument::Handle("y")}, {ResultPlan::Keep("x")}));
+    ASSERT_TRUE(sent.ok()) << sent.status();
+  }
+  const absl::Status finished = pipeline->Finish();
+  ASSERT_TRUE(finished.ok()) << finished;
+  EXPECT_THAT(*copy.Get("x")->Values<double>(), ElementsAre(18));
+  const auto missing = copy.Delete({"y", "z"});
+  ASSERT_TRUE(missing.ok()) << missing.status();
+  EXPECT_THAT(*missing, ElementsAre("z"));
+  EXPECT_EQ(ReasonOf(session->Get("y").status()), "HANDLE_UNKNOWN");
+  EXPECT_TRUE(copy.Close().ok());
+  EXPECT_EQ(ReasonOf(session->Get("x").status()), "SESSION_UNKNOWN");
 }
 
 TEST_F(ClientLazyTest, EqualFunctionsAreOneProgram) {

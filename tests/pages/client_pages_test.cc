@@ -12,7 +12,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/future.h"
-#include "tensord/messages.h"
 #include "tensord/tensord.h"
 #include "tests/e2e/server_binary.h"
 
@@ -114,7 +113,7 @@ TEST_F(ClientPagesTest, Pipelines) {
   ASSERT_TRUE(step.ok()) << step.status();
   const auto session = client_->OpenSession();
   ASSERT_TRUE(session.ok()) << session.status();
-  ASSERT_TRUE(client_->PutTensor(session->id(), "state", Ones({2})).ok());
+  ASSERT_TRUE(session->Put("state", Ones({2})).ok());
   const std::vector<HostTensor> batches(3, Ones({2}));
   testing::internal::CaptureStdout();
   const absl::Status status = worked_example::Train(*client_, session->id(), step->fingerprint(), batches);

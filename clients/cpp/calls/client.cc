@@ -23,6 +23,7 @@
 #include "clients/cpp/shared_memory/shared_call.h"
 #include "clients/cpp/transfer/resumed_transfer.h"
 #include "clients/cpp/transfer/shared_transfer.h"
+#include "clients/cpp/wire/duration.h"
 #include "clients/cpp/wire/execute_wire.h"
 #include "clients/cpp/wire/health.h"
 #include "grpc/grpc.h"
@@ -320,7 +321,7 @@ absl::StatusOr<ExecuteResult> Client::Execute(absl::string_view fingerprint, abs
   return Execute(std::move(request), arguments, options);
 }
 
-absl::StatusOr<v1::Session> Client::OpenSession(absl::Duration lease) {
+absl::StatusOr<Session> Client::OpenSession(absl::Duration lease) {
   if (lease < absl::ZeroDuration() || lease == absl::InfiniteDuration()) {
     return absl::InvalidArgumentError(absl::StrCat("a lease is a time that ends, not ", absl::FormatDuration(lease),
                                                    "; zero is the server's default"));
@@ -332,11 +333,12 @@ absl::StatusOr<v1::Session> Client::OpenSession(absl::Duration lease) {
     request.mutable_lease()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(lease)));
   }
   const std::string route = NewSessionRoute();
-  absl::StatusOr<v1::Session> session =
+  const absl::StatusOr<v1::Session> opened =
       UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), route), *stubs_->compute,
                 &v1::Compute::Stub::PrepareAsyncOpenSession, request);
-  if (session.ok()) stubs_->sessions.Add(session->id(), route);
-  return session;
+  if (!opened.ok()) return opened.status();
+  stubs_->sessions.Add(opened->id(), route);
+  return Session(this, opened->id(), ToAbslDuration(opened->lease()));
 }
 
 absl::Status Client::CloseSession(const std::string& session) {

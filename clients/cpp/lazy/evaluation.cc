@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/lazy/expression.h"
 #include "clients/cpp/lazy/recorded_call.h"
-#include "tensord/traced_graph.h"
+#include "tensord/messages.h"
 
 namespace tensord::client {
 namespace {

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "tensord/messages.h"
 #include "tensord/tensord.h"
 
 using namespace tensord::client;  // NOLINT(google-build-using-namespace): an example reads better so
@@ -21,7 +20,7 @@ absl::Status Run(Client& client) {
       },
       Spec<double>({kSize}, "state"), Spec<double>({kSize}, "change"));
   if (!step.ok()) return step.status();
-  const absl::StatusOr<tensord::v1::Session> session = client.OpenSession();
+  const absl::StatusOr<Session> session = client.OpenSession();
   if (!session.ok()) return session.status();
   const absl::StatusOr<HostTensor> zeros = HostTensor::FromVector(std::vector<double>(kSize, 0), {kSize});
   const absl::StatusOr<HostTensor> ones = HostTensor::FromVector(std::vector<double>(kSize, 1), {kSize});

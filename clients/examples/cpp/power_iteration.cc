@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "tensord/messages.h"
 #include "tensord/tensord.h"
 
 using namespace tensord::client;  // NOLINT(google-build-using-namespace): an example reads better so
@@ -29,7 +28,7 @@ absl::Status Run(Client& client) {
   const absl::StatusOr<HostTensor> v = HostTensor::FromVector(std::vector<double>(kSize, 1.0), {kSize});
   const auto step = Compile(client, Step, Spec<double>({kSize, kSize}, "a"), Spec<double>({kSize}, "v"));
   if (!step.ok()) return step.status();
-  const absl::StatusOr<tensord::v1::Session> session = client.OpenSession();
+  const absl::StatusOr<Session> session = client.OpenSession();
   if (!session.ok()) return session.status();
   absl::Status put = client.PutTensor(session->id(), "a", *a);
   if (put.ok()) put = client.PutTensor(session->id(), "v", *v);

@@ -18,6 +18,7 @@
 #include "tensord/host_tensor.h"
 #include "tensord/message_names.h"
 #include "tensord/pipeline.h"
+#include "tensord/session.h"
 #include "tensord/shared_memory.h"
 #include "tensord/started_call.h"
 
@@ -83,8 +84,8 @@ class Client {
 
   // Opens a session, which keeps tensors on the server under the client's handles. It ends when it is closed, or when
   // no call has named it for the lease. A lease of zero means the server's default; a longer one than the server's
-  // longest is cut. Session.lease is the lease in force.
-  absl::StatusOr<v1::Session> OpenSession(absl::Duration lease = absl::ZeroDuration());
+  // longest is cut; Session::lease is the lease in force.
+  absl::StatusOr<Session> OpenSession(absl::Duration lease = absl::ZeroDuration());
   absl::Status CloseSession(const std::string& session);
   // Send and receive a tensor of any size, in chunks with checksums and without a copy, or through shared memory. After
   // a broken connection they go on in another call from the last byte that arrived, within the deadline.

@@ -23,7 +23,6 @@ class Node;
 class Program;
 class Scatter;
 class ServerInfo;
-class Session;
 
 }  // namespace tensord::v1
 

@@ -26,7 +26,7 @@ struct PipelineOptions {
 // Stream of calls without a round trip between them. A call may use a result that an earlier call keeps, before the
 // earlier one has run. Answers come as they are ready. Made by Client::OpenPipeline; the client may be destroyed first.
 //
-//   std::unique_ptr<Pipeline> pipeline = client->OpenPipeline({.session = session.id()});
+//   std::unique_ptr<Pipeline> pipeline = session.OpenPipeline();
 //   for (const HostTensor& batch : batches) {
 //     const auto loss = pipeline->Submit({.fingerprint = step,
 //                                         .arguments = {Argument::Donated("state"), batch},

@@ -27,6 +27,7 @@
 #include "tensord/reduction.h"
 #include "tensord/result_plan.h"
 #include "tensord/run_time_sizes.h"
+#include "tensord/session.h"
 #include "tensord/shared_memory.h"
 #include "tensord/started_call.h"
 #include "tensord/structural.h"
