@@ -242,6 +242,12 @@ TEST_F(ClientLazyTest, ASessionIsAValueThatCallsItsClient) {
   EXPECT_EQ(ReasonOf(session->Get("x").status()), "SESSION_UNKNOWN");
 }
 
+TEST_F(ClientLazyTest, ScalarsAreTensorsOfOneElement) {
+  EXPECT_EQ(EvalScalar<double>(*client_, Sum(CountingDoubles({3}))).value_or(0), 6);
+  EXPECT_EQ(EvalScalar<double>(*client_, CountingDoubles({3})).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(EvalScalar<float>(*client_, Tensor()).status().message()), HasSubstr("none was assigned"));
+}
+
 TEST_F(ClientLazyTest, EqualFunctionsAreOneProgram) {
   const auto first = Compile(
       *client_, [](const Tensor& x) { return Tanh(x) * 3.25; }, Spec<double>({2}, "a"));

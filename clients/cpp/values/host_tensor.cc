@@ -129,4 +129,9 @@ absl::Status HostTensor::DTypeMismatch(DType wanted, DType actual) {
       absl::StrCat("values were asked for as another dtype: ", DTypeName(wanted), ", tensor is ", DTypeName(actual)));
 }
 
+absl::Status HostTensor::NoSingleElement() const {
+  return absl::InvalidArgumentError(absl::StrCat("the only element was asked for of a tensor of ", element_count_,
+                                                 " elements: ", DTypeName(dtype_), ShapeToString(shape_)));
+}
+
 }  // namespace tensord::client

@@ -1,6 +1,7 @@
 // Runs a graph by gRPC's stubs alone, without the client library: the way for languages that have none.
 //
 //   raw_stubs TARGET
+#include <google/protobuf/text_format.h>
 #include <grpcpp/grpcpp.h>
 
 #include <cstdio>
@@ -10,28 +11,22 @@
 
 namespace v1 = tensord::v1;
 
+// Doubles three numbers by a graph for vectors of any size.
+constexpr char kRequest[] = R"(
+  graph {
+    inputs { name: "x" type { dtype: DTYPE_F64 shape { symbol: "n" } } }
+    nodes { name: "doubled" inputs: "x" inputs: "x" binary: BINARY_OP_ADD }
+    outputs { name: "y" value: "doubled" }
+  }
+  arguments { tensor { dtype: DTYPE_F64 shape: 3 } })";
+
 int main(int argc, char** argv) {
   const auto channel = grpc::CreateChannel(argc > 1 ? argv[1] : "localhost:7070", grpc::InsecureChannelCredentials());
   const auto stub = v1::Compute::NewStub(channel);
   v1::ExecuteRequest request;
-  v1::Graph& graph = *request.mutable_graph();
-  v1::GraphInput& input = *graph.add_inputs();
-  input.set_name("x");
-  input.mutable_type()->set_dtype(v1::DTYPE_F64);
-  input.mutable_type()->add_shape()->set_symbol("n");
-  v1::Node& node = *graph.add_nodes();
-  node.set_name("doubled");
-  node.add_inputs("x");
-  node.add_inputs("x");
-  node.set_binary(v1::BINARY_OP_ADD);
-  v1::GraphOutput& output = *graph.add_outputs();
-  output.set_name("y");
-  output.set_value("doubled");
+  google::protobuf::TextFormat::ParseFromString(kRequest, &request);
   const double values[] = {0, 1, 2};
-  v1::Tensor& argument = *request.add_arguments()->mutable_tensor();
-  argument.set_dtype(v1::DTYPE_F64);
-  argument.add_shape(3);
-  argument.set_data(values, sizeof values);
+  request.mutable_arguments(0)->mutable_tensor()->set_data(values, sizeof values);
 
   v1::ExecuteResponse response;
   grpc::ClientContext context;

@@ -23,6 +23,14 @@ absl::StatusOr<TracedGraph> Trace(absl::Span<const Tensor> outputs, absl::Span<c
 // Returns the value of a tensor, in options.order; one call to the server.
 absl::StatusOr<HostTensor> Eval(Client& client, const Tensor& output, const ExecuteOptions& options = {});
 
+// Returns the value of a tensor of one element. INVALID_ARGUMENT if it has others or none, or T is not the dtype.
+template <typename T>
+absl::StatusOr<T> EvalScalar(Client& client, const Tensor& output, const ExecuteOptions& options = {}) {
+  const absl::StatusOr<HostTensor> value = Eval(client, output, options);
+  if (!value.ok()) return value.status();
+  return value->Item<T>();
+}
+
 // Returns the values of several tensors in one call, which computes their shared parts once. Makes no call for no
 // tensors.
 absl::StatusOr<std::vector<HostTensor>> EvalAll(Client& client, absl::Span<const Tensor> outputs,

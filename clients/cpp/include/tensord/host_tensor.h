@@ -54,11 +54,17 @@ class HostTensor {
   template <typename T>
   absl::StatusOr<absl::Span<const T>> Values() const;
 
+  // Returns the only element of a tensor of any rank. INVALID_ARGUMENT if there are others or none, or T is not the
+  // dtype.
+  template <typename T>
+  absl::StatusOr<T> Item() const;
+
   // Returns the tensor with its elements in `order`; copies only if the orders differ.
   HostTensor InOrder(MemoryOrder order) const;
 
  private:
   static absl::Status DTypeMismatch(DType wanted, DType actual);
+  absl::Status NoSingleElement() const;
 
   DType dtype_ = DType::kF32;
   Shape shape_ = {0};
@@ -88,6 +94,14 @@ template <typename T>
 absl::StatusOr<absl::Span<const T>> HostTensor::Values() const {
   if (DTypeOf<T>::kValue != dtype_) return DTypeMismatch(DTypeOf<T>::kValue, dtype_);
   return absl::Span<const T>(reinterpret_cast<const T*>(bytes_.get()), static_cast<size_t>(element_count_));
+}
+
+template <typename T>
+absl::StatusOr<T> HostTensor::Item() const {
+  const absl::StatusOr<absl::Span<const T>> values = Values<T>();
+  if (!values.ok()) return values.status();
+  if (values->size() != 1) return NoSingleElement();
+  return values->front();
 }
 
 }  // namespace tensord::client

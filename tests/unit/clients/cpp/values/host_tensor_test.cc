@@ -88,6 +88,16 @@ void ExpectRankThreeReorder() {
   EXPECT_EQ(*column_major.InOrder(MemoryOrder::kRowMajor).Values<T>(), absl::MakeConstSpan(values));
 }
 
+TEST(HostTensor, AnItemIsTheOnlyElement) {
+  EXPECT_EQ(*HostTensor::Scalar(2.5).Item<double>(), 2.5);
+  EXPECT_EQ(*HostTensor::FromVector<bool>({true}, {1, 1})->Item<bool>(), true);
+  EXPECT_EQ(HostTensor::Scalar(2.5).Item<float>().status().message(),
+            "values were asked for as another dtype: f32, tensor is f64");
+  EXPECT_EQ(HostTensor::FromVector<int32_t>({1, 2}, {2, 1})->Item<int32_t>().status().message(),
+            "the only element was asked for of a tensor of 2 elements: i32[2,1]");
+  EXPECT_EQ(HostTensor().Item<float>().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(HostTensor, ChangesOrderOfElementsOfEverySize) {
   ExpectRankThreeReorder<int32_t>();
   ExpectRankThreeReorder<double>();
