@@ -74,14 +74,23 @@ absl::StatusOr<std::unique_ptr<ServerBinary>> ServerBinary::Start(const std::vec
   return server;
 }
 
-int ServerBinary::Stop() {
-  if (process_ <= 0) return -1;
-  kill(process_, SIGTERM);
+int ServerBinary::End(int signal) {
+  kill(process_, signal);
   int status = 0;
   while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
   process_ = -1;
+  return status;
+}
+
+int ServerBinary::Stop() {
+  if (process_ <= 0) return -1;
+  const int status = End(SIGTERM);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void ServerBinary::Kill() {
+  if (process_ > 0) End(SIGKILL);
 }
 
 ServerBinary::~ServerBinary() {

@@ -24,9 +24,14 @@ class ServerBinary {
   const std::string& target() const { return target_; }
   // Sends SIGTERM, waits for the end, and returns the exit status, or -1 if a signal ended it.
   int Stop();
+  // Sends SIGKILL, and waits for the end.
+  void Kill();
 
  private:
   ServerBinary() = default;
+
+  // Waits for the end after a signal, and returns its status as waitpid does.
+  int End(int signal);
 
   std::string folder_;
   std::string target_;
