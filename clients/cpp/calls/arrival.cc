@@ -8,28 +8,30 @@
 namespace tensord::client {
 
 void Arrival::Deliver(grpc::ByteBuffer* response) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (is_dropped_) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (is_dropped_ && callbacks_.empty()) {
     sharing_.call.reset();
     return;
   }
   if (sharing_.call != nullptr) sharing_.call->ReleaseArguments();
   response_.emplace().Swap(response);
   arrived_.notify_all();
+  CallBack(std::move(lock));
 }
 
 void Arrival::Fail(absl::Status failure) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (is_dropped_) unseen_->Add(id_, failure);
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (is_dropped_ && callbacks_.empty()) unseen_->Add(id_, failure);
   if (sharing_.call != nullptr) sharing_.call->Failed(failure);
   sharing_.call.reset();
   answer_ = std::move(failure);
   arrived_.notify_all();
+  CallBack(std::move(lock));
 }
 
 bool Arrival::WaitUntil(absl::Time deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto is_there = [this] { return response_.has_value() || answer_.has_value(); };
+  const auto is_there = [this] { return IsThere(); };
   if (deadline != absl::InfiniteFuture()) {
     return arrived_.wait_until(lock, ToSteadyClock(SteadyTimeOf(deadline)), is_there);
   }
@@ -40,6 +42,24 @@ bool Arrival::WaitUntil(absl::Time deadline) {
 absl::StatusOr<ExecuteAnswer> Arrival::Wait() {
   WaitUntil(absl::InfiniteFuture());
   const std::lock_guard<std::mutex> lock(mutex_);
+  return Read();
+}
+
+void Arrival::Then(Callback callback) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  callbacks_.push_back(std::move(callback));
+  if (IsThere()) CallBack(std::move(lock));
+}
+
+void Arrival::CallBack(std::unique_lock<std::mutex> lock) {
+  if (callbacks_.empty()) return;
+  const absl::StatusOr<ExecuteAnswer> answer = Read();
+  const std::vector<Callback> callbacks = std::exchange(callbacks_, {});
+  lock.unlock();
+  for (const Callback& callback : callbacks) callback(answer);
+}
+
+const absl::StatusOr<ExecuteAnswer>& Arrival::Read() {
   is_seen_ = true;
   if (!answer_.has_value()) {
     const bool is_shared = sharing_.call != nullptr;
@@ -55,6 +75,7 @@ absl::StatusOr<ExecuteAnswer> Arrival::Wait() {
 void Arrival::Drop() {
   const std::lock_guard<std::mutex> lock(mutex_);
   is_dropped_ = true;
+  if (!callbacks_.empty()) return;
   if (!is_seen_ && answer_.has_value() && !answer_->ok()) unseen_->Add(id_, answer_->status());
   if (response_.has_value()) sharing_.call.reset();  // else the server may still work with it
   response_.reset();

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,8 +25,8 @@
 namespace tensord::client {
 
 // The place at which the answer to one call of a pipeline arrives. The pipeline fills it, once. A PendingAnswer takes
-// the answer out, or loses interest: then a failure is told to `unseen`. Keeps the call's shared memory until the
-// server has answered, and the results there until they are taken out. Thread-safe.
+// the answer out, by waiting or by a callback, or loses interest: then a failure is told to `unseen`. Keeps the call's
+// shared memory until the server has answered, and the results there until they are taken out. Thread-safe.
 class Arrival {
  public:
   // The sharing of programs. A call without a program's fingerprint teaches nothing.
@@ -39,18 +40,27 @@ class Arrival {
           Sharing sharing)
       : id_(id), plans_(std::move(plans)), order_(order), unseen_(std::move(unseen)), sharing_(std::move(sharing)) {}
 
-  // Takes an ExecuteResponse without an error. It is read by who waits for it: the pipeline's thread has others to
-  // receive.
+  using Callback = std::function<void(const absl::StatusOr<ExecuteAnswer>&)>;
+
+  // Takes an ExecuteResponse without an error. It is read by who waits for it, since the pipeline's thread has others
+  // to receive, and here if there are callbacks. Both calls call these, and hold no lock then.
   void Deliver(grpc::ByteBuffer* response);
   void Fail(absl::Status failure);
 
   // False: it has not arrived by then.
   bool WaitUntil(absl::Time deadline);
   absl::StatusOr<ExecuteAnswer> Wait();
+  void Then(Callback callback);
   // Notes that nobody will wait any more.
   void Drop();
 
  private:
+  // Reads the answer, which is there, unless it was read before. Under the lock.
+  const absl::StatusOr<ExecuteAnswer>& Read();
+  // Reads the answer for the callbacks, if there are some, releases the lock and calls them.
+  void CallBack(std::unique_lock<std::mutex> lock);
+  bool IsThere() const { return response_.has_value() || answer_.has_value(); }
+
   const uint64_t id_;
   const std::vector<ResultPlan> plans_;
   const MemoryOrder order_;
@@ -61,6 +71,7 @@ class Arrival {
   std::condition_variable arrived_;
   bool is_seen_ = false;
   bool is_dropped_ = false;
+  std::vector<Callback> callbacks_;           // until they are called
   std::optional<grpc::ByteBuffer> response_;  // until it is read
   std::optional<absl::StatusOr<ExecuteAnswer>> answer_;
 };

@@ -1,6 +1,7 @@
 #ifndef TENSORD_PENDING_ANSWER_H_
 #define TENSORD_PENDING_ANSWER_H_
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -29,6 +30,11 @@ class PendingAnswer {
   // Waits until the answer is there. Returns the server's refusal of the call, or the end of the pipeline. The first
   // time it copies the tensors out of gRPC's buffers, each once; later it returns the same tensors.
   absl::StatusOr<ExecuteAnswer> Wait();
+  // Calls `callback` with what Wait returns, once: on the pipeline's thread when the answer comes, also after this
+  // object is gone, or at once and on this thread if it is there. Several are called in their order. The pipeline
+  // receives nothing meanwhile: a callback must not throw, Submit, Finish, destroy the pipeline, or wait for another
+  // answer of it. A failure that a callback has seen is not one that Finish returns.
+  void Then(std::function<void(const absl::StatusOr<ExecuteAnswer>&)> callback);
 
  private:
   std::shared_ptr<Arrival> arrival_;

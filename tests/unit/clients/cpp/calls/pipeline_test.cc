@@ -127,6 +127,54 @@ TEST_F(PipelineTest, AStreamThatEndsWithoutAnAnswerFailsWhatIsLeft) {
   EXPECT_EQ(pipeline->Finish().code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(PipelineTest, CallbacksAreCalledOnceWithTheAnswer) {
+  std::promise<void> submitted;
+  Serve([waiting = submitted.get_future().share()](const v1::ExecuteRequest& request, v1::ExecuteResponse* response) {
+    waiting.wait();
+    response->set_request_id(request.request_id());
+    if (request.fingerprint() == "bad") {
+      response->mutable_error()->set_code(grpc::StatusCode::INVALID_ARGUMENT);
+      response->mutable_error()->set_message("no");
+    }
+    return true;
+  });
+  const auto pipeline = Open();
+  std::vector<std::string> seen;
+  const auto note = [&seen](const std::string& name) {
+    return [&seen, name](const absl::StatusOr<ExecuteAnswer>& answer) {
+      seen.push_back(name + " " + absl::StatusCodeToString(answer.status().code()));
+    };
+  };
+  absl::StatusOr<PendingAnswer> kept = pipeline->Submit({.fingerprint = "good"});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  kept->Then(note("first"));
+  kept->Then(note("second"));
+  {
+    absl::StatusOr<PendingAnswer> dropped = pipeline->Submit({.fingerprint = "bad"});
+    ASSERT_TRUE(dropped.ok()) << dropped.status();
+    dropped->Then(note("dropped"));
+  }
+  submitted.set_value();
+  const absl::Status finished = pipeline->Finish();
+  EXPECT_TRUE(finished.ok()) << "the callback has seen the failure: " << finished;
+  EXPECT_THAT(seen, ::testing::ElementsAre("first OK", "second OK", "dropped INVALID_ARGUMENT"));
+  kept->Then(note("late"));
+  EXPECT_EQ(seen.back(), "late OK") << "at once, since the answer is there";
+  EXPECT_TRUE(kept->Wait().ok());
+}
+
+TEST_F(PipelineTest, CallbacksLearnOfTheEndOfTheStream) {
+  Serve([](const v1::ExecuteRequest&, v1::ExecuteResponse*) { return false; });
+  const auto pipeline = Open();
+  std::promise<absl::Status> ended;
+  {
+    absl::StatusOr<PendingAnswer> answer = pipeline->Submit({.fingerprint = "f"});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    answer->Then([&ended](const absl::StatusOr<ExecuteAnswer>& none) { ended.set_value(none.status()); });
+  }
+  EXPECT_EQ(ended.get_future().get().code(), absl::StatusCode::kUnavailable);
+}
+
 TEST_F(PipelineTest, AnswersMayComeInAnyOrder) {
   server_.execute_stream = [](FakeServer::ExecuteStreamEnd* stream) {
     std::vector<uint64_t> ids;
