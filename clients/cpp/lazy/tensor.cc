@@ -181,6 +181,11 @@ Tensor Tensor::Failed(absl::Status status) {
   return Tensor(std::move(expression));
 }
 
+Tensor Tensor::FailedAt(const absl::Status& status, const std::source_location& place) {
+  const RecordedCall call("FromVector", place);
+  return Failed(status);
+}
+
 Tensor Tensor::FromOp(v1::Node op, const std::vector<Tensor>& operands, DType dtype, Shape shape,
                       const std::source_location& place) {
   const std::vector<ResultType> results = {{.dtype = dtype, .shape = std::move(shape)}};

@@ -49,8 +49,10 @@ class Tensor {
 
   // Returns a graph input: the program that is compiled serves every value of this dtype and shape.
   static Tensor FromHost(HostTensor value);
+  // Takes the vector without a copy; failed, in the name of `place`, unless it has product(shape) elements.
   template <typename T>
-  static Tensor FromVector(std::vector<T> values, Shape shape, MemoryOrder order = MemoryOrder::kRowMajor);
+  static Tensor FromVector(std::vector<T> values, Shape shape, MemoryOrder order = MemoryOrder::kRowMajor,
+                           const std::source_location& place = std::source_location::current());
 
   // Returns a value that becomes part of the program, which is compiled anew for another value.
   static Tensor Constant(HostTensor value);
@@ -85,6 +87,9 @@ class Tensor {
   const std::shared_ptr<const Expression>& expression() const { return expression_; }
 
  private:
+  // Returns a failed tensor of a FromVector that stands there.
+  static Tensor FailedAt(const absl::Status& status, const std::source_location& place);
+
   explicit Tensor(std::shared_ptr<const Expression> expression) : expression_(std::move(expression)) {}
 
   std::shared_ptr<const Expression> expression_;
@@ -142,9 +147,9 @@ class Operand {
 };
 
 template <typename T>
-Tensor Tensor::FromVector(std::vector<T> values, Shape shape, MemoryOrder order) {
+Tensor Tensor::FromVector(std::vector<T> values, Shape shape, MemoryOrder order, const std::source_location& place) {
   absl::StatusOr<HostTensor> host = HostTensor::FromVector(std::move(values), std::move(shape), order);
-  return host.ok() ? FromHost(*std::move(host)) : Failed(host.status());
+  return host.ok() ? FromHost(*std::move(host)) : FailedAt(host.status(), place);
 }
 
 template <LiteralNumber T>

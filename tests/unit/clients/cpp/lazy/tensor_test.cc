@@ -176,7 +176,13 @@ TEST(Tensor, DTypesAreNotPromoted) {
   EXPECT_FALSE(Full({2}, f64, DType::kF32).ok());
 }
 
-TEST(Tensor, TooManyOrTooFewValuesAreAFailedTensor) { EXPECT_FALSE(Tensor::FromVector<float>({1, 2, 3}, {2}).ok()); }
+TEST(Tensor, TooManyOrTooFewValuesAreAFailedTensor) {
+  const Tensor failed = Tensor::FromVector<float>({1, 2, 3}, {2});
+  const std::string place = absl::StrCat("; at tensor_test.cc:", __LINE__ - 1);
+  EXPECT_EQ(failed.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(failed.status().message()), ::testing::EndsWith(place));
+  EXPECT_EQ(Exp(failed + 1).status(), failed.status()) << "the place is that of the first failure";
+}
 
 }  // namespace
 }  // namespace tensord::client
