@@ -128,6 +128,36 @@ TEST_F(ClientLazyTest, SubscriptsAreThoseOfNumpy) {
   ExpectValues(Select((x > 6) & (x < 9), x, -x)[{2, 0}], {-9});
 }
 
+TEST_F(ClientLazyTest, RangesOfASymbolAreThoseOfItsSizes) {
+  std::vector<Range> ranges = {Range::Every(-1)};
+  for (const int64_t step : {1, -1}) {
+    for (const int64_t place : {-9, -2, -1, 0, 1, 3, 9}) {
+      ranges.push_back({place, std::nullopt, step});
+      ranges.push_back({std::nullopt, place, step});
+      ranges.push_back({1, place, step});
+      ranges.push_back({place, -2, step});
+    }
+  }
+  const auto all_ranges = [&ranges](const Tensor& x) {
+    std::vector<Tensor> parts;
+    for (const Range& range : ranges) parts.push_back(x[{range, Range(0, 1)}]);
+    return parts;
+  };
+  const auto program = Compile(*client_, all_ranges, Spec<double>({Symbol("n"), 2}));
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (const int64_t n : {0, 1, 2, 5}) {
+    const Tensor x = CountingDoubles({n, 2});
+    const auto parts = (*program)(*x.expression()->host);
+    ASSERT_TRUE(parts.ok()) << parts.status();
+    const auto expected = EvalAll(*client_, all_ranges(x));
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      EXPECT_EQ((*parts)[i].shape(), (*expected)[i].shape()) << "n " << n << ", range " << i;
+      EXPECT_EQ(*(*parts)[i].Values<double>(), *(*expected)[i].Values<double>()) << "n " << n << ", range " << i;
+    }
+  }
+}
+
 TEST_F(ClientLazyTest, OneProgramServesAllSizesOfASymbol) {
   const Tensor weights = CountingDoubles({4, 2});
   const auto layer = Compile(

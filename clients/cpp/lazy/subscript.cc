@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/lazy/recorded_call.h"
 #include "clients/cpp/lazy/refused_operation.h"
+#include "tensord/elementwise.h"
 #include "tensord/indexing.h"
+#include "tensord/run_time_sizes.h"
 #include "tensord/structural.h"
 #include "tensord/tensor.h"
 
@@ -22,6 +24,7 @@ struct Walk {
   int64_t step = 1;
   int64_t count = 0;
   bool is_whole = false;
+  std::optional<Range> open = std::nullopt;  // instead of the above: of an axis whose size only the run knows
 };
 
 absl::Status InvalidSubscript(absl::string_view what) {
@@ -58,9 +61,10 @@ absl::StatusOr<Walk> WalkOf(const Subscript& subscript, const Tensor& x, size_t 
     return Walk{.count = size, .is_whole = true};
   }
   if (IsRunTimeSize(size)) {
+    if (is_range && (range.step == 1 || range.step == -1)) return Walk{.open = range};
     return InvalidSubscript(
-        absl::StrCat("an axis has a size known only when the graph runs, use Take, Reverse or "
-                     "DynamicTruncate: axis ",
+        absl::StrCat("an axis of a size known only when the graph runs takes ranges of step 1 and -1; for others use "
+                     "Take, which clamps indices: axis ",
                      axis, " of ", ShapeToString(x.shape())));
   }
   if (is_range) return WalkOf(range, size);
@@ -87,10 +91,34 @@ Tensor SliceAlong(const Tensor& x, const std::vector<Walk>& walks) {
   return reversed.empty() ? sliced : Reverse(sliced, reversed);
 }
 
+// Returns the entries of a range of step 1 or -1 along an axis whose size only the run knows.
+Tensor TakeOpenRange(Tensor x, Range range, int64_t axis) {
+  if (range.step < 0) {
+    // Counted from the other end, where the place before the first entry is the one behind the last.
+    const auto mirrored = [](std::optional<int64_t> place) {
+      return place.has_value() ? std::optional<int64_t>(-(*place + 1)) : std::nullopt;
+    };
+    range = Range(mirrored(range.start), mirrored(range.stop));
+    x = Reverse(x, {axis});
+  }
+  const Tensor size = ShapeOf(x, axis);
+  const auto from_front = [&size](int64_t place) {
+    return place < 0 ? Maximum(size + place, 0) : Tensor::Constant(HostTensor::Scalar(place));
+  };
+  if (range.stop.has_value()) x = DynamicTruncate(x, from_front(*range.stop), axis);
+  if (!range.start.has_value()) return x;
+  const Tensor left = Maximum(ShapeOf(x, axis) - from_front(*range.start), 0);
+  return Reverse(DynamicTruncate(Reverse(x, {axis}), left, axis), {axis});
+}
+
 // Takes the entries along each axis that is not whole: a slice needs all sizes as numbers.
 Tensor TakeAlong(Tensor x, const std::vector<Walk>& walks) {
   for (size_t axis = 0; axis < walks.size(); ++axis) {
     if (walks[axis].is_whole) continue;
+    if (walks[axis].open.has_value()) {
+      x = TakeOpenRange(x, *walks[axis].open, static_cast<int64_t>(axis));
+      continue;
+    }
     std::vector<int64_t> indices;
     for (int64_t i = 0; i < walks[axis].count; ++i) indices.push_back(walks[axis].first + i * walks[axis].step);
     x = Take(x, Tensor::Constant(*HostTensor::FromVector(std::move(indices), {walks[axis].count})),

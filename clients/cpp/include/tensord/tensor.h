@@ -71,8 +71,8 @@ class Tensor {
   const Shape& shape() const;
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
 
-  // Returns the part that subscripts name (subscript.h), failed if an index is out of bounds. Axes of sizes that only
-  // the run knows can be taken whole.
+  // Returns the part that subscripts name (subscript.h), failed if an index is out of bounds. An axis of a size that
+  // only the run knows takes ranges of step 1 and -1, whose sizes only the run knows too, and no index.
   Tensor operator[](std::initializer_list<Subscript> subscripts) const;
   Tensor operator[](Subscript subscript) const { return (*this)[std::initializer_list<Subscript>{subscript}]; }
 
