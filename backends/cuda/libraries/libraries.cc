@@ -3,11 +3,14 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "backends/cuda/libraries/status.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -32,6 +35,42 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
+// A folder in which a library was looked for, and why the file that is there cannot be opened; empty if none is there.
+struct Place {
+  std::string folder;
+  std::string fault;
+};
+
+// Opens the library in a folder, if it is there. To open anything but a file may wait for ever.
+void* OpenIn(const std::string& path, std::string* fault) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return nullptr;
+  if (!std::filesystem::is_regular_file(status)) {
+    *fault = "it is no file";
+    return nullptr;
+  }
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) *fault = dlerror();
+  return handle;
+}
+
+// Returns the places, each with its fault, for a message.
+std::string PlacesText(absl::Span<const Place> places) {
+  return absl::StrJoin(places, ", ", [](std::string* text, const Place& place) {
+    absl::StrAppend(text, place.folder, place.fault.empty() ? "" : absl::StrCat(" (", place.fault, ")"));
+  });
+}
+
+// Returns those with faults alone, as " (FOLDER: FAULT)"; empty if there are none.
+std::string FaultsText(absl::Span<const Place> places) {
+  std::vector<std::string> faults;
+  for (const Place& place : places) {
+    if (!place.fault.empty()) faults.push_back(absl::StrCat(place.folder, ": ", place.fault));
+  }
+  return faults.empty() ? "" : absl::StrCat(" (", absl::StrJoin(faults, ", "), ")");
+}
+
 struct OpenLibrary {
   void* handle = nullptr;  // null if no place has it
   std::string path;
@@ -40,15 +79,14 @@ struct OpenLibrary {
 // Opens a library in the first place that has it. If none has, `places` are those that were asked, with the loader's
 // words on files that are there and cannot be opened.
 OpenLibrary OpenFirst(const LibraryPaths& paths, Library library, absl::string_view soname,
-                      std::vector<std::string>* places) {
+                      std::vector<Place>* places) {
   OpenLibrary opened;
   const auto is_in = [&](const std::string& folder) {
+    Place place{.folder = folder, .fault = ""};
     opened.path = absl::StrCat(folder, "/", soname);
-    opened.handle = dlopen(opened.path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (opened.handle != nullptr) return true;
-    const std::string words = dlerror();
-    places->push_back(std::ifstream(opened.path).good() ? absl::StrCat(folder, " (", words, ")") : folder);
-    return false;
+    opened.handle = OpenIn(opened.path, &place.fault);
+    if (opened.handle == nullptr) places->push_back(std::move(place));
+    return opened.handle != nullptr;
   };
   for (const std::string& folder : paths.folders) {
     if (is_in(folder)) return opened;
@@ -59,7 +97,7 @@ OpenLibrary OpenFirst(const LibraryPaths& paths, Library library, absl::string_v
       opened.path = PathOf(opened.handle, soname);
       return opened;
     }
-    places->push_back("the loader's paths");
+    places->push_back({.folder = "the loader's paths", .fault = ""});
   }
   if (library == Library::kDriver) return {};  // a toolkit has a stub of it
   for (const std::string& folder : paths.toolkit_folders) {
@@ -70,7 +108,7 @@ OpenLibrary OpenFirst(const LibraryPaths& paths, Library library, absl::string_v
 
 // Tells whether the library is in some place, without keeping it open.
 bool IsThere(const LibraryPaths& paths, Library library, absl::string_view soname) {
-  std::vector<std::string> places;
+  std::vector<Place> places;
   const OpenLibrary opened = OpenFirst(paths, library, soname, &places);
   return opened.handle != nullptr && dlclose(opened.handle) == 0;
 }
@@ -125,11 +163,11 @@ absl::StatusOr<std::unique_ptr<Libraries>> Libraries::Open(LibraryPaths paths) {
 
 absl::Status Libraries::OpenDriver() {
   const absl::string_view soname = NamesOf(Library::kDriver).front().soname;
-  std::vector<std::string> places;
+  std::vector<Place> places;
   const auto [handle, path] = OpenFirst(paths_, Library::kDriver, soname, &places);
   if (handle == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat(soname, " was not found; the driver is installed on the host, a container needs --gpus all"));
+    return absl::UnavailableError(absl::StrCat(soname, " was not found", FaultsText(places),
+                                               "; the driver is installed on the host, a container needs --gpus all"));
   }
   if (const char* missing = Fill(handle, &driver_); missing != nullptr) {
     return absl::UnavailableError(absl::StrCat(path, " has no ", missing, "; install a driver of CUDA 12 or later"));
@@ -158,11 +196,11 @@ std::string Libraries::DriverText() const {
 }
 
 absl::StatusOr<Libraries::Found> Libraries::Find(Library library) {
-  std::vector<std::string> places;
+  std::vector<Place> places;
   absl::string_view wanted;  // the newest that would do, which is not in these places
   for (const LibraryName& name : NamesOf(library)) {
     if (name.cuda_major > driver_major() || (first_.cuda_major != 0 && name.cuda_major != first_.cuda_major)) continue;
-    std::vector<std::string> asked;
+    std::vector<Place> asked;
     OpenLibrary opened = OpenFirst(paths_, library, name.soname, &asked);
     if (opened.handle != nullptr) return Found{opened.handle, std::move(opened.path), name};
     if (wanted.empty()) {
@@ -184,7 +222,7 @@ absl::StatusOr<Libraries::Found> Libraries::Find(Library library) {
     }
   }
   return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat(wanted.empty() ? NamesOf(library).front().soname : wanted,
-                                                            " was not found in: ", absl::StrJoin(places, ", "),
+                                                            " was not found in: ", PlacesText(places),
                                                             "; set cuda.libraries, or pip install ", kWheels));
 }
 

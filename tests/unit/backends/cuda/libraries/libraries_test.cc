@@ -3,6 +3,7 @@
 #include "backends/cuda/libraries/libraries.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -68,6 +69,34 @@ TEST_F(CudaLibrariesTest, NoDriver) {
             "device cuda:0 is not there: libcuda.so.1 was not found; the driver is installed on the host, a container "
             "needs --gpus all");
   EXPECT_TRUE(absl::IsUnavailable(DeviceIsNotThere(0, status)));
+}
+
+// To open a pipe is to wait for somebody who writes into it.
+TEST_F(CudaLibrariesTest, OnlyFilesAreOpened) {
+  const std::string driver = Folder("driver", {"libcuda.so.1"});
+  for (const char* name : {"libcuda.so.1", "libnvrtc.so.13"}) {
+    SCOPED_TRACE(name);
+    const std::string pipe = Folder(std::string("pipe") + name, {}), folder = Folder(std::string("folder") + name, {});
+    ASSERT_EQ(mkfifo((pipe + "/" + name).c_str(), 0600), 0);
+    fs::create_directories(fs::path(folder) / name);
+    const auto libraries = Libraries::Open(Only({pipe, folder, driver}));
+    ASSERT_TRUE(libraries.ok()) << libraries.status() << ": it goes on with the next folder";
+    if (std::string(name) == "libcuda.so.1") {
+      EXPECT_EQ(Libraries::Open(Only({pipe, folder})).status().message(),
+                "libcuda.so.1 was not found (" + pipe + ": it is no file, " + folder +
+                    ": it is no file); the driver is installed on the host, a container needs --gpus all");
+    } else {
+      EXPECT_THAT(std::string((*libraries)->nvrtc().status().message()),
+                  HasSubstr(" was not found in: " + pipe + " (it is no file), " + folder + " (it is no file), "));
+    }
+  }
+}
+
+TEST_F(CudaLibrariesTest, SaysWhyTheDriverThatIsThereCannotBeOpened) {
+  const std::string folder = Folder("damaged", {});
+  std::ofstream(folder + "/libcuda.so.1") << "short";
+  EXPECT_THAT(std::string(Libraries::Open(Only({folder})).status().message()),
+              HasSubstr("libcuda.so.1 was not found (" + folder + ": " + folder + "/libcuda.so.1: file too short); "));
 }
 
 TEST_F(CudaLibrariesTest, TheDriverIsNotTakenFromAToolkit) {
