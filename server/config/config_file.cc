@@ -89,10 +89,10 @@ absl::Status SetScalar(absl::string_view path, absl::string_view value, const Fi
     }
     case FieldDescriptor::CPPTYPE_INT64: {
       int64_t parsed = 0;
-      const bool is_size = absl::EndsWith(path, "_bytes");
-      const std::optional<int64_t> size = is_size ? wire::ParseSize(value) : std::nullopt;
+      const bool has_unit = field.options().GetExtension(in_bytes);
+      const std::optional<int64_t> size = has_unit ? wire::ParseSize(value) : std::nullopt;
       if (!size.has_value() && !absl::SimpleAtoi(value, &parsed)) {
-        return WrongValue(path, value, is_size ? "bytes, for example 2147483648, 2Gi or 2G" : "a whole number");
+        return WrongValue(path, value, has_unit ? "bytes, for example 2147483648, 2Gi or 2G" : "a whole number");
       }
       parsed = size.value_or(parsed);
       if (field.is_repeated()) {

@@ -3,9 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
 #include "server/config/command_line.h"
+#include "server/config/flat_settings.h"
 #include "tests/testlib/tls/private_folder.h"
 
 namespace tensord::server {
@@ -13,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
@@ -111,6 +115,29 @@ TEST(ConfigTest, BytesMayHaveAUnit) {
   EXPECT_EQ(config.limits().in_flight_bytes(), int64_t{2} << 30);
   ASSERT_TRUE(SetConfigField("cpu.memory_bytes=-1", &config).ok());
   EXPECT_EQ(config.cpu().memory_bytes(), -1);
+}
+
+TEST(ConfigTest, EverySettingOfBytesMayHaveAUnitAndNoOther) {
+  std::vector<std::string> in_bytes_settings;
+  VisitSettings(ServerConfig(), [&](const std::string& path, const google::protobuf::Message&,
+                                    const google::protobuf::FieldDescriptor& field) {
+    const bool is_named_so = field.name() == "bytes" || absl::EndsWith(std::string(field.name()), "_bytes");
+    EXPECT_EQ(field.options().GetExtension(in_bytes), is_named_so) << path;
+    if (is_named_so) in_bytes_settings.push_back(path);
+    ServerConfig config;
+    const bool is_text = field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING;
+    EXPECT_EQ(SetConfigField(path + "=2Ki", &config).ok(), is_named_so || is_text) << path;
+  });
+  EXPECT_THAT(in_bytes_settings, IsSupersetOf({"program_cache.bytes", "shared_memory.bytes", "limits.message_bytes"}));
+  for (const std::string& path : in_bytes_settings) {
+    ServerConfig with_unit, without;
+    ASSERT_TRUE(SetConfigField(path + "=2Ki", &with_unit).ok()) << path;
+    ASSERT_TRUE(SetConfigField(path + "=2048", &without).ok()) << path;
+    EXPECT_EQ(with_unit.SerializeAsString(), without.SerializeAsString()) << path;
+    EXPECT_THAT(MessageOf(SetConfigField(path + "=many", &with_unit)),
+                HasSubstr("takes bytes, for example 2147483648, 2Gi or 2G, not \"many\""))
+        << path;
+  }
 }
 
 TEST(ConfigTest, ValidatesRangesAndNames) {
