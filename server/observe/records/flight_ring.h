@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <type_traits>
 
@@ -17,7 +18,7 @@ namespace tensord::server {
 // take no lock, so that a signal handler may read. Thread-safe.
 class FlightRing {
  public:
-  explicit FlightRing(size_t size) : size_(size), slots_(size == 0 ? nullptr : new Slot[size]) {}
+  explicit FlightRing(size_t size);
   FlightRing(const FlightRing&) = delete;
   FlightRing& operator=(const FlightRing&) = delete;
 
@@ -34,14 +35,19 @@ class FlightRing {
   static_assert(std::is_trivially_copyable_v<FlightEntry>);
   static constexpr size_t kWords = (sizeof(FlightEntry) + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 
-  // A sequence lock: `turn` is twice the turn plus 2 of the entry that is there, odd while it is written.
+  // A sequence lock: `turn` is twice the turn plus 2 of the entry that is there, odd while it is written. All of it is
+  // read and written by std::atomic_ref alone, so that zeroed memory is an array of empty places.
   struct Slot {
-    std::atomic<uint64_t> turn{0};
-    std::array<std::atomic<uint64_t>, kWords> words{};
+    uint64_t turn;
+    std::array<uint64_t, kWords> words;
+  };
+  struct Free {
+    void operator()(Slot* slots) const { std::free(slots); }
   };
 
   const size_t size_;
-  const std::unique_ptr<Slot[]> slots_;
+  // The system's zeroed pages, which take no memory before their first use.
+  const std::unique_ptr<Slot[], Free> slots_;
   std::atomic<uint64_t> next_{0};
   std::atomic<int64_t> lost_{0};
 };

@@ -1,9 +1,12 @@
 #include "server/observe/records/flight_recorder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <string>
@@ -12,6 +15,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/config/server_config.pb.h"
 #include "server/observe/logs/log.h"
 #include "server/observe/records/crash_line.h"
 
@@ -44,6 +48,34 @@ std::string Written(Write&& write) {
   std::rewind(file.get());
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   return text;
+}
+
+// Returns the bytes of memory that the process has touched.
+int64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// Returns the most that the setting flight_recorder.entries may be.
+int64_t MostEntries() {
+  const auto& setting = *ServerConfig::FlightRecorder::descriptor()->FindFieldByName("entries");
+  return setting.options().GetExtension(most);
+}
+
+TEST(FlightRecorderTest, PlacesTakeNoMemoryBeforeTheirUse) {
+  const int64_t before = ResidentBytes();
+  ASSERT_GT(before, 0);
+  FlightRecorder recorder({.entries = MostEntries()});
+  const int64_t made = ResidentBytes();
+  EXPECT_LT(made - before, MostEntries() * int64_t{sizeof(FlightEntry)} / 4);
+  for (int i = 0; i < 3; ++i) recorder.Request(Call(std::to_string(i)));
+  EXPECT_THAT(Ids(recorder.Read(100, false)), ElementsAre("0", "1", "2"));
+}
+
+TEST(FlightRecorderTest, AllThatMayBeAskedForFitsAServer) {
+  EXPECT_LE(MostEntries() * int64_t{sizeof(FlightEntry)}, int64_t{128} << 20);
 }
 
 TEST(FlightRecorderTest, KeepsTheLastOnes) {
