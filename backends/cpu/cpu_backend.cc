@@ -128,6 +128,18 @@ class CpuBackend final : public Backend {
     return std::shared_ptr<const void>(std::move(buffer), address);
   }
 
+  absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override {
+    if (!bytes.empty()) std::memcpy(static_cast<char*>(buffer->address()) + offset_bytes, bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) override {
+    const int64_t size_bytes = buffer.size_bytes();
+    ASSIGN_OR_RETURN(std::shared_ptr<Buffer> copy, memory_->Allocate(size_bytes));
+    if (size_bytes > 0) std::memcpy(copy->address(), buffer.address(), static_cast<size_t>(size_bytes));
+    return copy;
+  }
+
  private:
   const std::string model_;
   const int64_t memory_bytes_;

@@ -5,8 +5,8 @@
 
 namespace tensord::server {
 
-ResidentMemory::ResidentMemory(std::shared_ptr<const void> bytes, MemoryCharge charge)
-    : bytes_(std::move(bytes)),
+ResidentMemory::ResidentMemory(BufferPtr buffer, MemoryCharge charge)
+    : buffer_(std::move(buffer)),
       own_bytes_(charge.bytes()),
       ledger_(charge.ledger()),
       tenant_(charge.tenant()),
@@ -52,12 +52,14 @@ void ResidentMemory::DropName() {
   if (charge_.bytes() > enough) released = charge_.Take(charge_.bytes() - enough);
 }
 
-std::shared_ptr<const void> ResidentMemory::Read(const std::shared_ptr<ResidentMemory>& memory) {
-  memory->readers_.fetch_add(1, std::memory_order_relaxed);
-  return std::shared_ptr<const void>(memory->bytes_.get(), [memory](const void*) {
+BufferPtr ResidentMemory::Read(const std::shared_ptr<ResidentMemory>& memory) {
+  const Buffer& buffer = *memory->buffer_;
+  auto reader = std::make_shared<const Buffer>(buffer.address(), buffer.size_bytes(), [memory](void*, int64_t) {
     // Pairs with IsSoleOwner: a pointer's own count would not say that the reads are over.
     memory->readers_.fetch_sub(1, std::memory_order_release);
   });
+  memory->readers_.fetch_add(1, std::memory_order_relaxed);
+  return reader;
 }
 
 bool ResidentMemory::IsSoleOwner(const std::shared_ptr<ResidentMemory>& memory) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/base/mutex.h"
+#include "engine/exec/backend/buffer.h"
 #include "engine/ops/core_ops.h"
 #include "engine/tensor/shape.h"
 #include "server/sessions/resident_ledger.h"
@@ -22,26 +23,26 @@ struct ResidentType {
   int64_t num_bytes() const { return type.num_bytes(); }
 };
 
-// A tensor as its readers see it. The bytes stay as they are, alive and unchanged, while a copy of the pointer exists,
-// also when the handle is deleted or donated or the session ends.
+// A tensor as its readers see it, in its device's memory. The buffer stays as it is, alive and unchanged, while a copy
+// of the pointer exists, also when the handle is deleted or donated or the session ends.
 struct ResidentTensor {
   ResidentType type;
-  std::shared_ptr<const void> bytes;
+  BufferPtr buffer;
   uint64_t version = 0;  // no other tensor's, also under the same handle
 };
 
-// The memory of a resident tensor, with its charge: its bytes, or kHandleBytes for each handle that names it if that is
-// more. Several handles may name it if a result is one of the arguments. Immutable while it has readers or several
-// owners; its only owner may write. Thread-safe.
+// The memory of a resident tensor on its device, with its charge: its bytes, or kHandleBytes for each handle that names
+// it if that is more. Several handles may name it if a result is one of the arguments. Immutable while it has readers
+// or several owners; its only owner may write. Thread-safe.
 class ResidentMemory {
  public:
   // `charge` is for one handle, ChargedBytes of the tensor.
-  ResidentMemory(std::shared_ptr<const void> bytes, MemoryCharge charge);
+  ResidentMemory(BufferPtr buffer, MemoryCharge charge);
   ~ResidentMemory();
   ResidentMemory(const ResidentMemory&) = delete;
   ResidentMemory& operator=(const ResidentMemory&) = delete;
 
-  const void* address() const { return bytes_.get(); }
+  const void* address() const { return buffer_->address(); }  // the device's
   int64_t charged_bytes() const;
   // Takes the charge from a sole owner: the caller accounts for it from now on.
   MemoryCharge TakeCharge();
@@ -52,14 +53,14 @@ class ResidentMemory {
   void AddName();
   void DropName();
 
-  // Returns a pointer to the bytes that counts as a reader until its last copy is gone.
-  static std::shared_ptr<const void> Read(const std::shared_ptr<ResidentMemory>& memory);
+  // Returns a buffer of this memory that counts as a reader until its last owner is gone.
+  static BufferPtr Read(const std::shared_ptr<ResidentMemory>& memory);
   // Tells whether `memory` is the only pointer to it and nobody reads the bytes any more: all reads have happened
   // before. Only if nobody can get a new reader meanwhile.
   static bool IsSoleOwner(const std::shared_ptr<ResidentMemory>& memory);
 
  private:
-  const std::shared_ptr<const void> bytes_;
+  const BufferPtr buffer_;
   const int64_t own_bytes_;                       // charged for the first handle
   const std::shared_ptr<ResidentLedger> ledger_;  // null: nothing is charged
   const std::string tenant_;

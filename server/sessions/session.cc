@@ -229,8 +229,7 @@ absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, con
       const auto taken = found->second->TakeWriter(id);
       if (!taken.has_value()) return IncompleteHandle(handle, "is being uploaded by another call");
       upload.slot_ = found->second;
-      upload.memory_ = taken->memory;
-      upload.bytes_ = taken->bytes;
+      upload.SetMemory(taken->memory, taken->buffer, backend);
       upload.arrived_ = taken->arrived;
       return upload;
     }
@@ -244,10 +243,8 @@ absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, con
     ASSIGN_OR_RETURN(MemoryCharge charge,
                      options_.ledger->Charge(tenant(), type.device, ChargedBytes(upload.size_bytes_)));
     ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> buffer, backend->Allocate(upload.size_bytes_));
-    upload.bytes_ = static_cast<char*>(buffer->address());
-    upload.memory_ =
-        std::make_shared<ResidentMemory>(std::shared_ptr<const void>(buffer, buffer->address()), std::move(charge));
-    upload.slot_->SetMemory(upload.memory_, upload.bytes_);
+    upload.SetMemory(std::make_shared<ResidentMemory>(buffer, std::move(charge)), buffer, backend);
+    upload.slot_->SetMemory(upload.memory_, buffer);
     return absl::OkStatus();
   };
   const absl::Status allocated = allocate();

@@ -39,7 +39,7 @@ absl::Status TensorSlot::cause() const {
 std::optional<ResidentTensor> TensorSlot::Read() const {
   MutexLock lock(&mutex_);
   if (state_ != State::kReady) return std::nullopt;
-  return ResidentTensor{.type = type_, .bytes = ResidentMemory::Read(memory_), .version = version_};
+  return ResidentTensor{.type = type_, .buffer = ResidentMemory::Read(memory_), .version = version_};
 }
 
 std::shared_ptr<ResidentMemory> TensorSlot::memory() const {
@@ -93,11 +93,11 @@ Waiters TensorSlot::Fail(absl::Status cause, MemoryCharge charge) {
   return Settle(State::kFailed);
 }
 
-void TensorSlot::SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes) {
+void TensorSlot::SetMemory(std::shared_ptr<ResidentMemory> memory, std::shared_ptr<Buffer> buffer) {
   MutexLock lock(&mutex_);
   memory->AddName();
   upload_.memory = std::move(memory);
-  upload_.bytes = bytes;
+  upload_.buffer = std::move(buffer);
 }
 
 std::optional<TensorSlot::Upload> TensorSlot::TakeWriter(uint64_t id) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "engine/base/mutex.h"
 #include "engine/base/waiters.h"
+#include "engine/exec/backend/buffer.h"
 #include "server/sessions/resident_tensor.h"
 
 namespace tensord::server {
@@ -33,7 +34,7 @@ class TensorSlot {
   // An upload: where its bytes go.
   struct Upload {
     std::shared_ptr<ResidentMemory> memory;
-    char* bytes = nullptr;  // in `memory`; null until that is allocated
+    std::shared_ptr<Buffer> buffer;  // of `memory`; null until that is allocated
     int64_t arrived = 0;
     uint64_t id = 0;  // the client's, of what has arrived
     bool has_writer = true;
@@ -75,7 +76,7 @@ class TensorSlot {
   Waiters Fail(absl::Status cause, MemoryCharge charge = {});
 
   // ---- Uploads ----
-  void SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes);
+  void SetMemory(std::shared_ptr<ResidentMemory> memory, std::shared_ptr<Buffer> buffer);
   // Returns nothing if there is a writer already. At most one at a time. Bytes that came with another id count as not
   // arrived; 0 takes any.
   std::optional<Upload> TakeWriter(uint64_t id);

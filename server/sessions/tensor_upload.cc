@@ -17,10 +17,19 @@ TensorUpload& TensorUpload::operator=(TensorUpload&& other) noexcept {
   handle_ = std::move(other.handle_);
   slot_ = std::exchange(other.slot_, nullptr);
   memory_ = std::move(other.memory_);
+  buffer_ = std::move(other.buffer_);
+  backend_ = other.backend_;
   bytes_ = std::exchange(other.bytes_, nullptr);
   size_bytes_ = std::exchange(other.size_bytes_, 0);
   arrived_ = std::exchange(other.arrived_, 0);
   return *this;
+}
+
+void TensorUpload::SetMemory(std::shared_ptr<ResidentMemory> memory, std::shared_ptr<Buffer> buffer, Backend* backend) {
+  memory_ = std::move(memory);
+  buffer_ = std::move(buffer);
+  backend_ = backend;
+  bytes_ = backend->Describe().computes_in_host_memory ? static_cast<char*>(buffer_->address()) : nullptr;
 }
 
 void TensorUpload::Rewind(int64_t arrived) {
@@ -41,6 +50,7 @@ absl::Status TensorUpload::Commit() {
   RETURN_IF_ERROR(session_->FinishUpload(handle_, slot_));
   slot_ = nullptr;
   memory_ = nullptr;
+  buffer_ = nullptr;
   return absl::OkStatus();
 }
 
@@ -49,6 +59,7 @@ void TensorUpload::Drop() {
   session_->Forget(handle_, slot_);
   slot_ = nullptr;
   memory_ = nullptr;
+  buffer_ = nullptr;
 }
 
 void TensorUpload::Return() {

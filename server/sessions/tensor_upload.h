@@ -6,6 +6,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/exec/backend/backend.h"
 #include "server/sessions/tensor_slot.h"
 
 namespace tensord::server {
@@ -16,7 +18,7 @@ class Session;
 // it goes before Commit, the received bytes stay under the handle, for the next StartUpload to go on with, until the
 // handle is deleted or the session ends.
 //
-//   memcpy(upload.bytes() + upload.arrived(), data, n), upload.Advance(n), session->Renew(), …, upload.Commit()
+//   upload.Write(upload.arrived(), data), upload.Advance(n), session->Renew(), …, upload.Commit()
 class TensorUpload {
  public:
   TensorUpload() = default;
@@ -25,9 +27,11 @@ class TensorUpload {
   ~TensorUpload() { Return(); }
 
   const std::string& handle() const { return handle_; }
-  // Returns the place for the tensor's bytes, aligned to 64; they stay while this object exists, whatever becomes of
-  // the handle.
+  // Returns the place for the tensor's bytes, aligned to 64, if its device's memory is the host's; else null. The bytes
+  // stay while this object exists, whatever becomes of the handle.
   char* bytes() const { return bytes_; }
+  // Writes bytes of the tensor, from that one on, into the memory of any device. Refuses as the device does.
+  absl::Status Write(int64_t offset, absl::string_view bytes) { return backend_->Write(buffer_.get(), offset, bytes); }
   int64_t size_bytes() const { return size_bytes_; }
   // Returns the number of bytes that have been written.
   int64_t arrived() const { return arrived_; }
@@ -44,12 +48,15 @@ class TensorUpload {
 
  private:
   friend class Session;
+  void SetMemory(std::shared_ptr<ResidentMemory> memory, std::shared_ptr<Buffer> buffer, Backend* backend);
   void Return();
 
   std::shared_ptr<Session> session_;
   std::string handle_;
   TensorSlotPtr slot_;  // null: over
   std::shared_ptr<ResidentMemory> memory_;
+  std::shared_ptr<Buffer> buffer_;  // of the memory
+  Backend* backend_ = nullptr;      // of its device
   char* bytes_ = nullptr;
   int64_t size_bytes_ = 0;
   int64_t arrived_ = 0;

@@ -150,6 +150,30 @@ TEST_P(BackendSuite, RowMajorProgramsAgreeWithTheReference) {
   }
 }
 
+TEST_P(BackendSuite, MemoryIsWrittenCopiedAndExported) {
+  const std::unique_ptr<Backend> backend = GetParam().make();
+  const auto exported = [&](const BufferPtr& buffer) {
+    const std::shared_ptr<const void> bytes = *backend->Export(buffer);
+    return std::string(static_cast<const char*>(bytes.get()), static_cast<size_t>(buffer->size_bytes()));
+  };
+  const std::shared_ptr<Buffer> buffer = *backend->Allocate(300);
+  ASSERT_TRUE(backend->Write(buffer.get(), 0, std::string(300, 'a')).ok());
+  ASSERT_TRUE(backend->Write(buffer.get(), 101, std::string(99, 'b')).ok());
+  ASSERT_TRUE(backend->Write(buffer.get(), 300, "").ok());
+  const std::string written = std::string(101, 'a') + std::string(99, 'b') + std::string(100, 'a');
+  EXPECT_EQ(exported(buffer), written);
+  EXPECT_EQ(exported(Buffer::View(buffer, 100, 3)), "abb");
+  const BufferPtr copy = *backend->Copy(*Buffer::View(buffer, 100, 200));
+  ASSERT_TRUE(backend->Write(buffer.get(), 0, std::string(300, 'c')).ok());
+  EXPECT_EQ(exported(copy), written.substr(100)) << "it is memory of its own";
+
+  std::vector<std::shared_ptr<const void>> bytes(3);
+  ASSERT_TRUE(backend->ExportAll({copy, nullptr, buffer}, absl::MakeSpan(bytes)).ok());
+  EXPECT_EQ(static_cast<const char*>(bytes[0].get())[0], 'b');
+  EXPECT_EQ(bytes[1], nullptr);
+  EXPECT_EQ(static_cast<const char*>(bytes[2].get())[299], 'c');
+}
+
 TEST_P(BackendSuite, MemoryIsReleased) {
   HiddenMemoryBackend backend;
   const NodeCase node_case{.name = "add",

@@ -102,6 +102,10 @@ class Lacking final : public Backend {
   absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
     return cpu_.Export(std::move(buffer));
   }
+  absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override {
+    return cpu_.Write(buffer, offset_bytes, bytes);
+  }
+  absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) override { return cpu_.Copy(buffer); }
 
  private:
   Backend& cpu_;

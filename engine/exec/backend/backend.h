@@ -130,6 +130,23 @@ class Backend {
   // Returns the buffer's bytes as host memory, kept alive by the returned pointer: the buffer itself where the host may
   // read it, else a copy.
   virtual absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) = 0;
+  // Exports several buffers, each into the entry of `bytes` at its place; null ones are left out. A device that copies
+  // waits once for all of them.
+  virtual absl::Status ExportAll(absl::Span<const BufferPtr> buffers, absl::Span<std::shared_ptr<const void>> bytes) {
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (buffers[i] == nullptr) continue;
+      absl::StatusOr<std::shared_ptr<const void>> exported = Export(buffers[i]);
+      if (!exported.ok()) return exported.status();
+      bytes[i] = *std::move(exported);
+    }
+    return absl::OkStatus();
+  }
+
+  // Writes bytes of the host into a part of a buffer of this device, which holds them when this returns. Nobody else
+  // reads or writes that part meanwhile, and it lies inside the buffer.
+  virtual absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) = 0;
+  // Returns memory of its own with the bytes of a buffer of this device; OUT_OF_MEMORY if there is none.
+  virtual absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) = 0;
 };
 
 }  // namespace tensord

@@ -30,7 +30,7 @@ std::string Milliseconds(absl::Duration time) {
 std::vector<ConcreteType> TypesOf(const RunRequest& request) {
   std::vector<ConcreteType> types;
   types.reserve(request.arguments.size());
-  for (const HostTensor& argument : request.arguments) types.push_back(argument.type);
+  for (const RunTensor& argument : request.arguments) types.push_back(argument.type);
   return types;
 }
 

@@ -36,7 +36,7 @@ struct QueuedRun {
   bool is_known() const { return expected > absl::ZeroDuration(); }
   int64_t argument_bytes() const {
     int64_t bytes = 0;
-    for (const HostTensor& argument : request.arguments) bytes += argument.type.num_bytes();
+    for (const RunTensor& argument : request.arguments) bytes += argument.type.num_bytes();
     return bytes;
   }
 

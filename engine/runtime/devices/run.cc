@@ -1,14 +1,18 @@
 #include "engine/runtime/devices/run.h"
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "engine/base/program_at_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
 #include "engine/exec/memory/block_placement.h"
+#include "engine/runtime/devices/reversed_buffer.h"
 
 namespace tensord {
 
@@ -29,6 +33,29 @@ bool IsMostOfItsMemory(const Buffer& result) {
   return result.memory().size_bytes() <= result.size_bytes() + result.size_bytes() / 8 + kBufferAlignment;
 }
 
+// Returns the argument as a buffer of the device. A donated one comes in a buffer that only the run has, as a run needs
+// it that writes there (Buffer::HasOnlyOwners).
+absl::StatusOr<BufferPtr> BufferOf(const RunTensor& argument, Backend* backend, const RunCheck& check) {
+  if (argument.buffer == nullptr) {
+    return backend->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes);
+  }
+  if (argument.reversed) return ReversedBuffer(argument.type, argument.buffer, backend, check);
+  if (!argument.donated) return argument.buffer;
+  return std::make_shared<const Buffer>(argument.buffer->address(), argument.buffer->size_bytes(),
+                                        [owner = argument.buffer](void*, int64_t) {});
+}
+
+// Exports the results that are wanted on the host, all of them with one wait. `buffers` are those of the results.
+absl::Status ExportWanted(const RunRequest& request, std::vector<BufferPtr> buffers, std::vector<RunTensor>* results) {
+  absl::InlinedVector<std::shared_ptr<const void>, 4> bytes(buffers.size());
+  for (size_t i = 0; i < std::min(buffers.size(), request.stays.size()); ++i) {
+    if (request.stays[i]) buffers[i] = nullptr;
+  }
+  RETURN_IF_ERROR(request.program->backend()->ExportAll(buffers, absl::MakeSpan(bytes)));
+  for (size_t i = 0; i < bytes.size(); ++i) (*results)[i].bytes = std::move(bytes[i]);
+  return absl::OkStatus();
+}
+
 // `segments` becomes how many ran, where the program did.
 absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duration queue_time,
                                         const MemoryRequest& memory, int64_t* segments) {
@@ -40,15 +67,16 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
   const CompiledProgram& program = *request.program;
   std::vector<ConcreteType> types;
   types.reserve(request.arguments.size());
-  for (const HostTensor& argument : request.arguments) types.push_back(argument.type);
+  for (const RunTensor& argument : request.arguments) types.push_back(argument.type);
   absl::InlinedVector<bool, 16> donated;
   std::vector<BufferPtr> arguments;
   arguments.reserve(request.arguments.size());
-  for (const HostTensor& argument : request.arguments) {
-    ASSIGN_OR_RETURN(BufferPtr buffer,
-                     program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes));
+  const RunCheck check = [&request] { return CheckWanted(request); };
+  for (const RunTensor& argument : request.arguments) {
+    ASSIGN_OR_RETURN(BufferPtr buffer, BufferOf(argument, program.backend(), check));
+    // Where all sizes but one are 1 the other order is the same memory.
+    donated.push_back(argument.reversed ? buffer->address() != argument.buffer->address() : argument.donated);
     arguments.push_back(std::move(buffer));
-    donated.push_back(argument.donated);
   }
   std::vector<BufferPtr> destinations;
   if (program.takes_destinations()) {
@@ -62,20 +90,20 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
   RunTimes times;
   const bool is_sampled = request.segment_times != nullptr && request.segment_times->TimesThisRun();
   ASSIGN_OR_RETURN(ProgramResults results,
-                   program.Run(
-                       types, arguments, [&request] { return CheckWanted(request); },
-                       request.profile || is_sampled ? &times : nullptr, donated, destinations, memory));
+                   program.Run(types, arguments, check, request.profile || is_sampled ? &times : nullptr, donated,
+                               destinations, memory));
 
   *segments = results.segments;
   if (is_sampled) request.segment_times->Add(program.device(), times);
 
   RunOutcome outcome{.queue_time = queue_time, .peak_bytes = results.peak_bytes};
+  outcome.results.reserve(results.buffers.size());
   for (size_t i = 0; i < results.buffers.size(); ++i) {
     // Arguments, constants and other results that lie there would be owners too.
     const bool sole = Buffer::HasOnlyOwners(results.buffers[i], 1) && IsMostOfItsMemory(*results.buffers[i]);
-    ASSIGN_OR_RETURN(std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results.buffers[i])));
-    outcome.results.push_back({.type = std::move(results.types[i]), .bytes = std::move(bytes), .sole = sole});
+    outcome.results.push_back({.type = std::move(results.types[i]), .buffer = results.buffers[i], .sole = sole});
   }
+  RETURN_IF_ERROR(ExportWanted(request, std::move(results.buffers), &outcome.results));
   outcome.run_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
   program.tally().Succeeded(request.tenant, outcome.run_time);
   if (request.profile) outcome.profile = MakeProfile(times, start);

@@ -13,20 +13,11 @@
 #include "engine/runtime/devices/cancel_token.h"
 #include "engine/runtime/devices/device_events.h"
 #include "engine/runtime/devices/run_start.h"
+#include "engine/runtime/devices/run_tensor.h"
 #include "engine/runtime/devices/segment_times.h"
 #include "engine/runtime/programs/quarantine.h"
 
 namespace tensord {
-
-// Dense host bytes of a tensor and the owner that keeps them alive. `type` is the slot's: for a row-major program the
-// reversed shape, whose column-major bytes are the client's row-major ones.
-struct HostTensor {
-  ConcreteType type;
-  std::shared_ptr<const void> bytes;
-  bool donated =
-      false;          // of an argument: the bytes are writable and nobody else reads them, so the run may use them up
-  bool sole = false;  // of a result: nobody else has the memory that the bytes lie in, which is hardly larger
-};
 
 // Memory of the host into which a result may be computed, aligned to kBufferAlignment. Others may read and write there
 // meanwhile, which spoils that result and those of the same run that follow from it, and nothing else.
@@ -36,7 +27,7 @@ struct HostSpace {
 };
 
 struct RunOutcome {
-  std::vector<HostTensor> results;  // in the order of the outputs
+  std::vector<RunTensor> results;  // in the order of the outputs
   absl::Duration queue_time;
   absl::Duration run_time;
   int64_t peak_bytes = 0;
@@ -45,11 +36,14 @@ struct RunOutcome {
 
 struct RunRequest {
   CompiledProgramPtr program;
-  std::vector<HostTensor> arguments;
+  std::vector<RunTensor> arguments;
   // Memory by output, none overlapping another or an argument; outputs beyond the list have none. A result whose bytes
   // are not there is to be copied: it is an argument or another output, or its device, its size or its kernel does not
   // allow it.
   std::vector<HostSpace> destinations;
+  // True for outputs that are to stay on the device: nobody wants their bytes on the host. Outputs beyond the list are
+  // wanted.
+  std::vector<bool> stays;
   absl::Time deadline = absl::InfiniteFuture();  // as SteadyNow counts
   std::shared_ptr<const CancelToken> cancel;     // may be null
   bool profile = false;
@@ -72,7 +66,8 @@ struct RunRequest {
 // Fails with CANCELLED or DEADLINE_EXCEEDED if nobody waits for the run any more.
 absl::Status CheckWanted(const RunRequest& request);
 
-// Runs on the calling thread: binds, imports, runs, exports. Refuses a request that is cancelled or too late before it
+// Runs on the calling thread: binds, imports the arguments that are bytes of the host, runs, and exports the results
+// that are wanted there. Refuses a request that is cancelled or too late before it
 // starts, between its kernels or inside them. `done` is not called. `memory` as in CompiledProgram::Run.
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time,
                                       const MemoryRequest& memory = nullptr);

@@ -19,37 +19,53 @@
 namespace tensord::server {
 namespace {
 
-// A tensor as a program of that order takes it, but for its bytes.
-HostTensor AsHost(const ConcreteType& type, Order program_order) {
-  HostTensor host{.type = type};
-  if (program_order == Order::kRowMajor) std::reverse(host.type.shape.begin(), host.type.shape.end());
-  return host;
+// A tensor as a program of that order takes it, but for its elements.
+RunTensor AsTaken(const ConcreteType& type, Order program_order) {
+  RunTensor taken{.type = type};
+  if (program_order == Order::kRowMajor) std::reverse(taken.type.shape.begin(), taken.type.shape.end());
+  return taken;
+}
+
+Order OrderOf(const CompiledProgram& program) {
+  return program.program().row_major ? Order::kRowMajor : Order::kColumnMajor;
 }
 
 // `charges`: of the copies.
-absl::StatusOr<HostTensor> ResidentArgument(const HandleClaim& claim, size_t use, bool writable, Order order,
-                                            const std::string& device, const ServiceParts& parts,
-                                            std::vector<MemoryCharge>* charges) {
+absl::StatusOr<RunTensor> ResidentArgument(const HandleClaim& claim, size_t use, bool writable,
+                                           const CompiledProgram& program, const ServiceParts& parts,
+                                           std::vector<MemoryCharge>* charges) {
   ResidentTensor tensor = claim.Read(use);
+  const std::string& device = program.device();
   if (tensor.type.device != device) {
     return Refuse(Refusal::kArgumentMismatch,
                   absl::StrCat("the program runs on ", device, " and the resident tensor is on ", tensor.type.device,
                                "; send it there first"));
   }
-  HostTensor host = AsHost(tensor.type.type, order);
-  host.donated = writable;
-  if (tensor.type.order != order && host.type.rank() > 1) {
-    ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor, *claim.session(), parts.tensors.payloads));
-    tensor = std::move(other.tensor);
-    charges->push_back(std::move(other.charge));
-    host.donated = true;
+  const Order order = OrderOf(program);
+  RunTensor argument = AsTaken(tensor.type.type, order);
+  if (tensor.type.order == order || argument.type.rank() <= 1) {
+    argument.donated = writable;
+    argument.buffer = std::move(tensor.buffer);
+    return argument;
   }
-  host.bytes = std::move(tensor.bytes);
-  return host;
+  if (program.takes_destinations()) {
+    ASSIGN_OR_RETURN(ReorderedTensor other,
+                     InOtherOrder(tensor, program.backend(), *claim.session(), parts.tensors.payloads));
+    charges->push_back(std::move(other.charge));
+    argument.donated = true;
+    argument.bytes = std::move(other.bytes);
+    return argument;
+  }
+  const Session& session = *claim.session();
+  ASSIGN_OR_RETURN(MemoryCharge charge, session.ledger()->Charge(session.tenant(), device, tensor.type.num_bytes()));
+  charges->push_back(std::move(charge));
+  argument.reversed = true;
+  argument.buffer = std::move(tensor.buffer);
+  return argument;
 }
 
-absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const ReceivedExecute>& request, int index, Order order,
-                                          const codec::GraphLimits& limits, HostBufferPool* pool) {
+absl::StatusOr<RunTensor> DecodeArgument(const std::shared_ptr<const ReceivedExecute>& request, int index, Order order,
+                                         const codec::GraphLimits& limits, HostBufferPool* pool) {
   const v1::Argument& argument = request->message.arguments(index);
   if (argument.value_case() == v1::Argument::VALUE_NOT_SET) {
     return Refuse(Refusal::kMalformedMessage, "the argument has no value");
@@ -58,7 +74,7 @@ absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const ReceivedEx
   const absl::string_view data = request->DataOf(index);
   ASSIGN_OR_RETURN(const codec::TensorHeader header, codec::DecodeTensorHeader(tensor, order, limits));
   RETURN_IF_ERROR(codec::CheckTensorData(header, data));
-  HostTensor host = AsHost(header.type, order);
+  RunTensor host = AsTaken(header.type, order);
   // The request is this call's alone, and nobody reads a tensor of it again.
   host.donated = true;
   host.bytes = std::shared_ptr<const void>(request, data.data());
@@ -71,16 +87,16 @@ absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const ReceivedEx
 }
 
 // `may_change`: the program reads it safely while the client writes there.
-absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool may_change, Order order,
-                                          const ServiceParts& parts, const std::string& tenant,
-                                          std::vector<AddedBytes>* added) {
+absl::StatusOr<RunTensor> SharedArgument(const v1::SharedTensor& tensor, bool may_change, Order order,
+                                         const ServiceParts& parts, const std::string& tenant,
+                                         std::vector<AddedBytes>* added) {
   RETURN_IF_ERROR(codec::CheckKnownFields(tensor));
   ASSIGN_OR_RETURN(const codec::TensorHeader header,
                    codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order,
                                              parts.admission.graph_limits.now()));
   ASSIGN_OR_RETURN(const SharedPart part,
                    FindShared(parts.tensors.regions, tenant, tensor.region(), tensor.offset(), header.num_bytes));
-  HostTensor host = AsHost(header.type, order);
+  RunTensor host = AsTaken(header.type, order);
   const bool is_reordered = header.order != order && header.type.rank() > 1;
   if (may_change && !is_reordered) {
     host.bytes = std::shared_ptr<const void>(part.region, part.bytes);
@@ -114,27 +130,27 @@ absl::Status AtArgument(const absl::Status& status, int index, const std::string
 
 }  // namespace
 
-absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
-                                                        const CompiledProgram& compiled, const HandleClaim& claim,
-                                                        absl::Span<const bool> writable, const ServiceParts& parts,
-                                                        const std::string& tenant, ArgumentCopies* copies) {
+absl::StatusOr<std::vector<RunTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
+                                                       const CompiledProgram& compiled, const HandleClaim& claim,
+                                                       absl::Span<const bool> writable, const ServiceParts& parts,
+                                                       const std::string& tenant, ArgumentCopies* copies) {
   const ExecProgram& program = compiled.program();
   const int count = request->message.arguments_size();
   if (static_cast<size_t>(count) != program.inputs.size()) {
     return Refuse(Refusal::kArgumentCount,
                   absl::StrCat("the program takes ", program.inputs.size(), " arguments, not ", count));
   }
-  const Order order = program.row_major ? Order::kRowMajor : Order::kColumnMajor;
-  std::vector<HostTensor> arguments;
+  const Order order = OrderOf(compiled);
+  std::vector<RunTensor> arguments;
   arguments.reserve(static_cast<size_t>(count));
   size_t use = 0;                // of the claim
   std::vector<bool> may_change;  // by input; empty: not asked yet
-  const auto decode = [&](int i) -> absl::StatusOr<HostTensor> {
+  const auto decode = [&](int i) -> absl::StatusOr<RunTensor> {
     switch (request->message.arguments(i).value_case()) {
       case v1::Argument::kHandle:
       case v1::Argument::kDonatedHandle: {
         const size_t own = use++;
-        return ResidentArgument(claim, own, writable[own], order, compiled.device(), parts, &copies->charges);
+        return ResidentArgument(claim, own, writable[own], compiled, parts, &copies->charges);
       }
       case v1::Argument::kShared:
         if (may_change.empty()) may_change = InputsThatMayChange(program);
@@ -145,7 +161,7 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
     }
   };
   for (int i = 0; i < count; ++i) {
-    absl::StatusOr<HostTensor> argument = decode(i);
+    absl::StatusOr<RunTensor> argument = decode(i);
     if (!argument.ok()) return AtArgument(argument.status(), i, program.inputs[static_cast<size_t>(i)].name);
     arguments.push_back(*std::move(argument));
   }
@@ -156,7 +172,7 @@ int64_t CopiedBytes(const ReceivedExecute& received, const CompiledProgram& comp
                     const ServiceParts& parts) {
   const ExecProgram& program = compiled.program();
   const v1::ExecuteRequest& request = received.message;
-  const Order order = program.row_major ? Order::kRowMajor : Order::kColumnMajor;
+  const Order order = OrderOf(compiled);
   int64_t bytes = received.scattered_bytes();
   size_t use = 0;                // of the claim
   std::vector<bool> may_change;  // by input; empty: not asked yet
@@ -164,7 +180,8 @@ int64_t CopiedBytes(const ReceivedExecute& received, const CompiledProgram& comp
     const v1::Argument& argument = request.arguments(i);
     if (argument.value_case() == v1::Argument::kHandle || argument.value_case() == v1::Argument::kDonatedHandle) {
       const ResidentType type = claim.TypeOf(use++);
-      if (type.order != order && type.type.rank() > 1) bytes += type.num_bytes();
+      const bool is_reordered = type.order != order && type.type.rank() > 1;
+      if (is_reordered && compiled.takes_destinations()) bytes += type.num_bytes();
     } else if (argument.has_shared()) {
       const v1::SharedTensor& tensor = argument.shared();
       const auto header = codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order,

@@ -25,16 +25,17 @@ struct ArgumentCopies {
 // Decodes the arguments of a request in the form that a program takes.
 //
 // A tensor in the program's order is borrowed from the request, which it keeps alive and which must not be const
-// itself: the run may write over it. A resident tensor is read in place, and written over if `writable` says so, by use
-// of the claim. A client may write over its shared memory at any time: a tensor there is read in place if that hurts
-// nobody else (InputsThatMayChange), and else copied first. A tensor in the other order is copied.
+// itself: the run may write over it. A resident tensor is read in place, in its device's memory, and written over if
+// `writable` says so, by use of the claim; the other order of one is made by a device with memory of its own. A client
+// may write over its shared memory at any time: a tensor there is read in place if that hurts nobody else
+// (InputsThatMayChange), and else copied first. A tensor in the other order is copied.
 //
 // ARGUMENT_COUNT; naming the argument, the refusals of the tensor codec, of InOtherOrder and of FindShared,
 // LIMIT_EXCEEDED, and ARGUMENT_MISMATCH for a tensor on another device.
-absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
-                                                        const CompiledProgram& program, const HandleClaim& claim,
-                                                        absl::Span<const bool> writable, const ServiceParts& parts,
-                                                        const std::string& tenant, ArgumentCopies* copies);
+absl::StatusOr<std::vector<RunTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
+                                                       const CompiledProgram& program, const HandleClaim& claim,
+                                                       absl::Span<const bool> writable, const ServiceParts& parts,
+                                                       const std::string& tenant, ArgumentCopies* copies);
 
 // Returns the bytes that Gather and DecodeArguments copy of them, as far as they are right; the claim's tensors are
 // there.

@@ -53,7 +53,7 @@ class SliceList {
   SliceList() { written_.reserve(kUsualBytes); }
 
   std::string& written() { return written_; }
-  void AddShared(const HostTensor& tensor, int64_t size) {
+  void AddShared(const RunTensor& tensor, int64_t size) {
     Flush();
     slices_.push_back(
         SharedSlice({static_cast<const char*>(tensor.bytes.get()), static_cast<size_t>(size)}, tensor.bytes));
@@ -84,7 +84,7 @@ bool IsSent(const v1::ResultOption& option) {
   return option.delivery() == v1::ResultOption::DELIVERY_INLINE || option.delivery() == v1::ResultOption::DELIVERY_BOTH;
 }
 
-absl::Status EncodeExecuteResponse(uint64_t request_id, Order order, absl::Span<const HostTensor> results,
+absl::Status EncodeExecuteResponse(uint64_t request_id, Order order, absl::Span<const RunTensor> results,
                                    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options,
                                    const v1::ExecutionStats& stats, const std::vector<bool>& placed,
                                    grpc::ByteBuffer* response) {

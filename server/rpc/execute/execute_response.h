@@ -26,7 +26,7 @@ bool IsSent(const v1::ResultOption& option);
 // the wire gets the client's. The data of a result with `placed` true is in the option's space already, which the
 // result names instead. A result beyond `options`, or with the default one, is returned inline; one that is only kept
 // or discarded comes without data. LIMIT_EXCEEDED past kMaxResponseBytes.
-absl::Status EncodeExecuteResponse(uint64_t request_id, Order order, absl::Span<const HostTensor> results,
+absl::Status EncodeExecuteResponse(uint64_t request_id, Order order, absl::Span<const RunTensor> results,
                                    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options,
                                    const v1::ExecutionStats& stats, const std::vector<bool>& placed,
                                    grpc::ByteBuffer* response);

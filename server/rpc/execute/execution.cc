@@ -249,6 +249,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
                                                     request_->parts(), request_->caller().tenant, &copies_));
     run.destinations = shared_.Destinations(message, run.arguments);
+    for (const v1::ResultOption& option : message.results()) run.stays.push_back(!IsSent(option));
     if (claim_.session() != nullptr) {
       RETURN_IF_ERROR(kept_.Charge(*program_, run.arguments, claim_, absl::MakeConstSpan(writable_)));
       run.resident_bytes += kept_.charged_bytes();
@@ -343,7 +344,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   static std::vector<ConcreteType> TypesOf(const RunRequest& run) {
     std::vector<ConcreteType> types;
     types.reserve(run.arguments.size());
-    for (const HostTensor& argument : run.arguments) types.push_back(argument.type);
+    for (const RunTensor& argument : run.arguments) types.push_back(argument.type);
     return types;
   }
 

@@ -1,7 +1,6 @@
 #include "server/rpc/execute/kept_results.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,10 +14,10 @@ namespace tensord::server {
 namespace {
 
 // Returns the use of the claim whose memory this is, all of it.
-std::optional<size_t> UseOf(const HostTensor& result, const HandleClaim& claim,
+std::optional<size_t> UseOf(const RunTensor& result, const HandleClaim& claim,
                             absl::Span<const std::shared_ptr<ResidentMemory>> memories) {
   for (size_t i = 0; i < memories.size(); ++i) {
-    if (memories[i]->address() == result.bytes.get() && claim.TypeOf(i).num_bytes() == result.type.num_bytes() &&
+    if (memories[i]->address() == result.buffer->address() && claim.TypeOf(i).num_bytes() == result.type.num_bytes() &&
         result.type.num_bytes() > 0) {
       return i;
     }
@@ -26,14 +25,14 @@ std::optional<size_t> UseOf(const HostTensor& result, const HandleClaim& claim,
   return std::nullopt;
 }
 
-absl::StatusOr<std::shared_ptr<const void>> Copy(const HostTensor& result, Backend* backend) {
-  const int64_t bytes = result.type.num_bytes();
-  ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> buffer, backend->Allocate(bytes));
-  if (bytes > 0) std::memcpy(buffer->address(), result.bytes.get(), static_cast<size_t>(bytes));
-  return std::shared_ptr<const void>(buffer, buffer->address());
+// Lets the result read that memory instead of its own, which holds the same.
+void ReadInstead(const std::shared_ptr<ResidentMemory>& memory, RunTensor* result) {
+  const bool is_host_memory = result->bytes != nullptr && result->bytes.get() == result->buffer->address();
+  result->buffer = ResidentMemory::Read(memory);
+  if (is_host_memory) result->bytes = std::shared_ptr<const void>(result->buffer, result->buffer->address());
 }
 
-ResidentType TypeOf(const HostTensor& result, const CompiledProgram& program) {
+ResidentType TypeOf(const RunTensor& result, const CompiledProgram& program) {
   ResidentType type{.device = program.device(), .type = result.type, .order = Order::kColumnMajor};
   if (program.program().row_major) {
     type.order = Order::kRowMajor;
@@ -44,12 +43,14 @@ ResidentType TypeOf(const HostTensor& result, const CompiledProgram& program) {
 
 }  // namespace
 
-absl::Status KeptResults::Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments,
+absl::Status KeptResults::Charge(const CompiledProgram& program, absl::Span<const RunTensor> arguments,
                                  const HandleClaim& claim, absl::Span<const bool> writable) {
   ASSIGN_OR_RETURN(const int64_t needed, KnownResultBytes(program, results_, arguments, kHandleBytes));
   // Arguments that the run reads as a copy in another order live on, unread, until it is over.
   absl::flat_hash_set<const void*> read;
-  for (const HostTensor& argument : arguments) read.insert(argument.bytes.get());
+  for (const RunTensor& argument : arguments) {
+    if (argument.buffer != nullptr && !argument.reversed) read.insert(argument.buffer->address());
+  }
   int64_t given = 0;
   for (size_t i = 0; i < writable.size(); ++i) {
     if (!writable[i]) continue;
@@ -76,7 +77,7 @@ absl::StatusOr<MemoryCharge> KeptResults::ChargeFor(int64_t bytes, const HandleC
 absl::StatusOr<std::vector<HandleClaim::Kept>> KeptResults::Take(const CompiledProgram& program,
                                                                  const HandleClaim& claim,
                                                                  absl::Span<const bool> writable,
-                                                                 std::vector<HostTensor>* results) {
+                                                                 std::vector<RunTensor>* results) {
   std::vector<std::shared_ptr<ResidentMemory>> memories;
   for (size_t i = 0; i < claim.num_uses(); ++i) memories.push_back(claim.MemoryOf(i));
   std::vector<std::optional<size_t>> use_of;
@@ -91,7 +92,7 @@ absl::StatusOr<std::vector<HandleClaim::Kept>> KeptResults::Take(const CompiledP
   }
   std::vector<HandleClaim::Kept> kept;
   for (size_t k = 0; k < results_.size(); ++k) {
-    HostTensor& result = (*results)[results_[k]];
+    RunTensor& result = (*results)[results_[k]];
     ResidentType type = TypeOf(result, program);
     if (use_of[k].has_value()) {
       // A donated argument leaves a handle for it.
@@ -99,15 +100,14 @@ absl::StatusOr<std::vector<HandleClaim::Kept>> KeptResults::Take(const CompiledP
       kept.push_back({.type = std::move(type), .memory = memories[*use_of[k]]});
     } else {
       ASSIGN_OR_RETURN(MemoryCharge charge, ChargeFor(ChargedBytes(result.type.num_bytes()), claim, program.device()));
-      std::shared_ptr<const void> bytes = std::move(result.bytes);
+      BufferPtr buffer = result.buffer;
       if (!result.sole) {
-        result.bytes = std::move(bytes);
-        ASSIGN_OR_RETURN(bytes, Copy(result, program.backend()));
+        ASSIGN_OR_RETURN(buffer, program.backend()->Copy(*result.buffer));
       }
       kept.push_back(
-          {.type = std::move(type), .memory = std::make_shared<ResidentMemory>(std::move(bytes), std::move(charge))});
+          {.type = std::move(type), .memory = std::make_shared<ResidentMemory>(std::move(buffer), std::move(charge))});
     }
-    result.bytes = ResidentMemory::Read(kept.back().memory);
+    ReadInstead(kept.back().memory, &result);
   }
   charge_.Release();
   return kept;

@@ -28,18 +28,18 @@ class KeptResults {
   // Charges the results whose sizes follow from the arguments, less the bytes that donated arguments free. `writable`
   // says of each use of the claim whether the run may write over it. Refuses arguments that the program does not take,
   // and LIMIT_EXCEEDED.
-  absl::Status Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments, const HandleClaim& claim,
+  absl::Status Charge(const CompiledProgram& program, absl::Span<const RunTensor> arguments, const HandleClaim& claim,
                       absl::Span<const bool> writable);
 
   // Returns the charge of results to come.
   int64_t charged_bytes() const { return charge_.bytes(); }
 
-  // Returns the results to fulfil the claim with. A result that is a resident tensor shares its memory; one in memory
-  // of its own takes that; others are copied. `results` of the run become readers of the kept memory. LIMIT_EXCEEDED if
-  // the run has decided a size that does not fit.
+  // Returns the results to fulfil the claim with, on their device. A result that is a resident tensor shares its
+  // memory; one in memory of its own takes that; others are copied. `results` of the run become readers of the kept
+  // memory, and so do their bytes if these are the same. LIMIT_EXCEEDED if the run has decided a size that does not
+  // fit.
   absl::StatusOr<std::vector<HandleClaim::Kept>> Take(const CompiledProgram& program, const HandleClaim& claim,
-                                                      absl::Span<const bool> writable,
-                                                      std::vector<HostTensor>* results);
+                                                      absl::Span<const bool> writable, std::vector<RunTensor>* results);
 
  private:
   absl::StatusOr<MemoryCharge> ChargeFor(int64_t bytes, const HandleClaim& claim, const std::string& device);

@@ -14,9 +14,9 @@ constexpr int64_t kBeyondAnyMemory = int64_t{1} << 60;
 }  // namespace
 
 absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::Span<const size_t> results,
-                                         absl::Span<const HostTensor> arguments, int64_t least_bytes) {
+                                         absl::Span<const RunTensor> arguments, int64_t least_bytes) {
   std::vector<ConcreteType> types;
-  for (const HostTensor& argument : arguments) types.push_back(argument.type);
+  for (const RunTensor& argument : arguments) types.push_back(argument.type);
   ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program.program(), types));
   int64_t bytes = 0;
   for (const size_t result : results) {

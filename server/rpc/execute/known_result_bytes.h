@@ -15,7 +15,7 @@ namespace tensord::server {
 // `least_bytes` at least, and results whose sizes the run decides count nothing. Refuses arguments that the program
 // does not take.
 absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::Span<const size_t> results,
-                                         absl::Span<const HostTensor> arguments, int64_t least_bytes = 0);
+                                         absl::Span<const RunTensor> arguments, int64_t least_bytes = 0);
 
 }  // namespace tensord::server
 

@@ -56,7 +56,7 @@ absl::StatusOr<SharedResults> SharedResults::Find(const v1::ExecuteRequest& requ
 }
 
 std::vector<HostSpace> SharedResults::Destinations(const v1::ExecuteRequest& request,
-                                                   absl::Span<const HostTensor> arguments) const {
+                                                   absl::Span<const RunTensor> arguments) const {
   std::vector<HostSpace> spaces(parts_.size());
   std::vector<UsedBytes> used;
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -67,14 +67,15 @@ std::vector<HostSpace> SharedResults::Destinations(const v1::ExecuteRequest& req
     spaces[i] = {.bytes = std::shared_ptr<void>(part.region, part.bytes), .size_bytes = part.size_bytes};
   }
   if (used.empty()) return {};
-  for (const HostTensor& argument : arguments) {
+  for (const RunTensor& argument : arguments) {
+    if (argument.bytes == nullptr) continue;  // resident, and so in no client's memory
     used.push_back({static_cast<const char*>(argument.bytes.get()), argument.type.num_bytes(), kOfArgument});
   }
   for (const size_t result : OverlappedResults(std::move(used))) spaces[result] = {};
   return spaces;
 }
 
-std::vector<bool> SharedResults::Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for,
+std::vector<bool> SharedResults::Write(absl::Span<const RunTensor> results, const ParallelFor& parallel_for,
                                        Metrics* metrics) const {
   std::vector<bool> placed(parts_.empty() ? 0 : results.size(), false);
   for (size_t i = 0; i < std::min(parts_.size(), results.size()); ++i) {

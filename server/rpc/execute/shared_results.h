@@ -25,12 +25,11 @@ class SharedResults {
   // Returns the places into which a run with these arguments may compute results, as in RunRequest. Left out are
   // results that are kept as well, since the client could change them ever after, and places that overlap others or an
   // argument.
-  std::vector<HostSpace> Destinations(const v1::ExecuteRequest& request, absl::Span<const HostTensor> arguments) const;
+  std::vector<HostSpace> Destinations(const v1::ExecuteRequest& request, absl::Span<const RunTensor> arguments) const;
 
   // Copies the results that are to be sent and fit there, but for those that are there already. Returns by result
   // whether it is there now; empty: none is.
-  std::vector<bool> Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for,
-                          Metrics* metrics) const;
+  std::vector<bool> Write(absl::Span<const RunTensor> results, const ParallelFor& parallel_for, Metrics* metrics) const;
 
  private:
   std::vector<SharedPart> parts_;  // by result, no region where none is wanted; or empty

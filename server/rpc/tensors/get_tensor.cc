@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "proto/codec/known_fields.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
+#include "server/lifecycle/added_bytes.h"
 #include "server/lifecycle/stall_alarm.h"
 #include "server/observe/metrics/timed_transfer.h"
 #include "server/rpc/calls/polling_threads.h"
@@ -92,7 +94,8 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       const absl::Status status = step();
       if (!status.ok()) return End(status);
       if (written_ && position_ == tensor_.type.num_bytes()) return End(absl::OkStatus());
-      WriteNext();
+      const absl::Status written = WriteNext();
+      if (!written.ok()) End(written);
     } catch (const std::exception& error) {
       End(Refuse(Refusal::kInternal, error.what()));
     }
@@ -162,14 +165,24 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
                                                          tensor_.type.num_bytes(), " bytes: ", position_));
     }
     const bool is_reordered = order != tensor_.type.order && tensor_.type.type.rank() > 1;
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, call_.parts().devices.executors->Find(tensor_.type.device));
+    backend_ = executor->backend();
+    is_copied_ = !backend_->Describe().computes_in_host_memory;
     if (request_.has_shared()) {
       RETURN_IF_ERROR(Place(is_reordered));
     } else if (request_.most_bytes() > 0 && tensor_.type.num_bytes() > request_.most_bytes()) {
       position_ = tensor_.type.num_bytes();  // the header alone
     } else if (is_reordered) {
-      ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor_, *session_, call_.parts().tensors.payloads));
-      tensor_ = std::move(other.tensor);
+      ASSIGN_OR_RETURN(ReorderedTensor other,
+                       InOtherOrder(tensor_, backend_, *session_, call_.parts().tensors.payloads));
+      reordered_ = std::move(other.bytes);
+      tensor_.buffer = nullptr;
       charge_ = std::move(other.charge);
+    } else if (is_copied_) {
+      const int64_t chunk = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
+      ASSIGN_OR_RETURN(AddedBytes bytes,
+                       AddedBytes::Add(call_.parts().tensors.unread_results, chunk, call_.caller().tenant));
+      chunk_charge_.emplace(std::move(bytes));
     }
     tensor_.type.order = order;
     WatchProgress();
@@ -195,28 +208,55 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       return Refuse(Refusal::kRegionRange, absl::StrCat("the place in shared memory has ", shared_.size_bytes,
                                                         " bytes, and the tensor has ", size));
     }
-    const char* const from = static_cast<const char*>(tensor_.bytes.get());
     const TimedTransfer timed(call_.parts().observers.metrics, Transfer::kShared, size);
-    if (is_reordered) {
-      codec::ReverseOrder(tensor_.type.type, tensor_.type.order, from, shared_.bytes);
-    } else {
-      SpreadCopy({from, static_cast<size_t>(size)}, shared_.bytes, call_.parts().tensors.parallel_for);
-    }
+    RETURN_IF_ERROR(is_reordered ? PlaceReordered() : PlaceAsItLies());
     request_.mutable_shared()->set_byte_count(size);  // for the header
     position_ = size;
     return absl::OkStatus();
   }
 
-  void WriteNext() {
+  absl::Status PlaceReordered() {
+    const ResidentType& type = tensor_.type;
+    MemoryCharge charge;
+    if (is_copied_) {
+      ASSIGN_OR_RETURN(charge, session_->ledger()->Charge(session_->tenant(), type.device, type.num_bytes()));
+    }
+    ASSIGN_OR_RETURN(const std::shared_ptr<const void> from, backend_->Export(tensor_.buffer));
+    codec::ReverseOrder(type.type, type.order, static_cast<const char*>(from.get()), shared_.bytes);
+    return absl::OkStatus();
+  }
+
+  // From a device with memory of its own in pieces, so that no copy of all of it lies beside.
+  absl::Status PlaceAsItLies() {
+    const int64_t size = tensor_.type.num_bytes();
+    const int64_t most = is_copied_ ? kMaxChunkBytes : size;
+    for (int64_t at = 0; at < size; at += most) {
+      const int64_t piece = std::min(most, size - at);
+      ASSIGN_OR_RETURN(const std::shared_ptr<const void> from,
+                       backend_->Export(Buffer::View(tensor_.buffer, at, piece)));
+      SpreadCopy({static_cast<const char*>(from.get()), static_cast<size_t>(piece)}, shared_.bytes + at,
+                 call_.parts().tensors.parallel_for);
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns bytes of the tensor in the wanted order, in memory of the host.
+  absl::StatusOr<std::shared_ptr<const void>> BytesAt(int64_t position, int64_t size) {
+    if (reordered_ == nullptr) return backend_->Export(Buffer::View(tensor_.buffer, position, size));
+    return std::shared_ptr<const void>(reordered_, static_cast<const char*>(reordered_.get()) + position);
+  }
+
+  absl::Status WriteNext() {
     session_->Renew();
     if (!written_) {
       message_ = EncodeHeader(tensor_, request_.has_shared() ? &request_.shared() : nullptr);
     } else {
       const int64_t size = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
-      const char* const from = static_cast<const char*>(tensor_.bytes.get()) + position_;
       chunk_bytes_ = size;
       const PollingThreads::LongReaction others(call_.parts().admission.polling, size);
-      message_ = EncodeChunk(position_, {from, static_cast<size_t>(size)}, tensor_.bytes);
+      message_.Clear();  // of a copy there is one at a time
+      ASSIGN_OR_RETURN(const std::shared_ptr<const void> bytes, BytesAt(position_, size));
+      message_ = EncodeChunk(position_, {static_cast<const char*>(bytes.get()), static_cast<size_t>(size)}, bytes);
       position_ += size;
     }
     written_ = true;
@@ -225,6 +265,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (stall_ != nullptr) stall_->Progress();
     call_.open().At(Stage::kSend);
     StartWrite(&message_);
+    return absl::OkStatus();
   }
 
   void End(const absl::Status& status) { Finish(call_.Outcome(status)); }
@@ -236,12 +277,16 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   SessionPtr session_;
   HandleClaim claim_;
   ResidentTensor tensor_;
-  SharedPart shared_;        // where all goes, if anywhere
-  MemoryCharge charge_;      // of a copy
-  int64_t position_ = 0;     // of the next chunk
-  bool written_ = false;     // the header
-  int64_t chunk_bytes_ = 0;  // of the chunk that is being sent
-  int64_t sent_bytes_ = 0;   // of those that were
+  Backend* backend_ = nullptr;              // of its device
+  bool is_copied_ = false;                  // its device has memory of its own
+  SharedPart shared_;                       // where all goes, if anywhere
+  std::shared_ptr<const void> reordered_;   // all of it, if it is wanted in the other order
+  MemoryCharge charge_;                     // of that
+  std::optional<AddedBytes> chunk_charge_;  // of the copy that is being sent
+  int64_t position_ = 0;                    // of the next chunk
+  bool written_ = false;                    // the header
+  int64_t chunk_bytes_ = 0;                 // of the chunk that is being sent
+  int64_t sent_bytes_ = 0;                  // of those that were
   grpc::ByteBuffer message_;
 };
 

@@ -1,5 +1,6 @@
 #include "server/rpc/tensors/put_tensor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -30,6 +31,7 @@ namespace tensord::server {
 namespace {
 
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);  // for room
+constexpr int64_t kCheckedBytes = int64_t{256} << 10;         // of shared memory that are copied and checked at a time
 
 // OnReadDone may come while the one before still works, which ahead_ sorts out, and OnCancel at any time; everything
 // else belongs to the working thread.
@@ -239,16 +241,34 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   // Writes over the bytes of an earlier call.
   absl::Status TakeShared(const SharedPart& part) {
     upload_.Rewind(0);
+    RETURN_IF_ERROR(upload_.bytes() != nullptr ? CopyShared(part) : WriteShared(part));
+    upload_.Advance(part.size_bytes);
+    has_data_ = true;
+    call_.record().stages.End(Stage::kDecode);
+    return absl::OkStatus();
+  }
+
+  // Into memory of the host.
+  absl::Status CopyShared(const SharedPart& part) {
     {
       const TimedTransfer timed(call_.parts().observers.metrics, Transfer::kShared, part.size_bytes);
       SpreadCopy({part.bytes, static_cast<size_t>(part.size_bytes)}, upload_.bytes(),
                  call_.parts().tensors.parallel_for);
     }
     // Only now: the checked bytes are those that stay.
-    RETURN_IF_ERROR(CheckData(upload_.bytes(), part.size_bytes));
-    upload_.Advance(part.size_bytes);
-    has_data_ = true;
-    call_.record().stages.End(Stage::kDecode);
+    return CheckData(upload_.bytes(), part.size_bytes);
+  }
+
+  // Into memory of the device. The client may write there meanwhile: only a copy can be checked.
+  absl::Status WriteShared(const SharedPart& part) {
+    const TimedTransfer timed(call_.parts().observers.metrics, Transfer::kShared, part.size_bytes);
+    if (!is_bool_) return upload_.Write(0, {part.bytes, static_cast<size_t>(part.size_bytes)});
+    std::string copy;
+    for (int64_t at = 0; at < part.size_bytes; at += static_cast<int64_t>(copy.size())) {
+      copy.assign(part.bytes + at, static_cast<size_t>(std::min(kCheckedBytes, part.size_bytes - at)));
+      RETURN_IF_ERROR(CheckData(copy.data(), static_cast<int64_t>(copy.size())));
+      RETURN_IF_ERROR(upload_.Write(at, copy));
+    }
     return absl::OkStatus();
   }
 
@@ -280,16 +300,33 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     RETURN_IF_ERROR(CheckPlace());
     if (part_.offset() != upload_.arrived()) upload_.Rewind(part_.offset());
     has_data_ = true;
-    char* const to = upload_.bytes() + upload_.arrived();
-    if (!part_.CopyTo(to)) {
-      return Refuse(Refusal::kChecksumMismatch,
-                    absl::StrCat("the chunk at ", part_.offset(), " is not what its checksum says; send it again"));
-    }
-    RETURN_IF_ERROR(CheckData(to, part_.size()));
+    RETURN_IF_ERROR(upload_.bytes() != nullptr ? CopyChunk(upload_.bytes() + upload_.arrived()) : WriteChunk());
     upload_.Advance(part_.size());
     put_bytes_ += part_.size();
     call_.record().stages.End(Stage::kDecode);
     return absl::OkStatus();
+  }
+
+  absl::Status CopyChunk(char* to) {
+    if (!part_.CopyTo(to)) return ChecksumMismatch();
+    return CheckData(to, part_.size());
+  }
+
+  // Into memory of the device, piece by piece from where it came in.
+  absl::Status WriteChunk() {
+    if (!part_.HasItsChecksum()) return ChecksumMismatch();
+    int64_t at = upload_.arrived();
+    for (const absl::string_view piece : part_.pieces()) {
+      RETURN_IF_ERROR(CheckData(piece.data(), static_cast<int64_t>(piece.size())));
+      RETURN_IF_ERROR(upload_.Write(at, piece));
+      at += static_cast<int64_t>(piece.size());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ChecksumMismatch() const {
+    return Refuse(Refusal::kChecksumMismatch,
+                  absl::StrCat("the chunk at ", part_.offset(), " is not what its checksum says; send it again"));
   }
 
   // No more messages come.

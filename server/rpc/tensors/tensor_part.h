@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -35,6 +36,9 @@ class TensorPart {
   int64_t size() const { return size_; }
   // Copies the data, and tells whether it has its checksum.
   bool CopyTo(char* to) const;
+  // Returns the data where it came in, in order, and tells whether it has its checksum.
+  absl::Span<const absl::string_view> pieces() const { return pieces_; }
+  bool HasItsChecksum() const;
 
  private:
   bool ReadChunk();

@@ -112,7 +112,7 @@ BlockedExecutor::BlockedExecutor(InProcessServer& server) {
     RunRequest run;
     run.program = program;
     const auto zeros = std::make_shared<std::vector<float>>(16, 0.0f);
-    const HostTensor argument = {{DType::kF32, {16}}, std::shared_ptr<const void>(zeros, zeros->data())};
+    const RunTensor argument = {{DType::kF32, {16}}, std::shared_ptr<const void>(zeros, zeros->data())};
     run.arguments = {argument, argument};
     run.done = [this](const absl::StatusOr<RunOutcome>&) {
       std::unique_lock<std::mutex> lock(mutex_);

@@ -11,15 +11,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/reference/evaluator.h"
 #include "tests/testlib/micro/micro_evaluator.h"
+#include "tests/testlib/runs/hidden_address.h"
 
 namespace tensord {
 namespace {
-
-// Makes an address non-canonical on every 64-bit processor in use; offsets below 2^62 may still be added.
-constexpr uintptr_t kVeil = uintptr_t{1} << 62;
-
-void* Hide(void* host) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(host) ^ kVeil); }
-char* Reveal(const void* device) { return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(device) ^ kVeil); }
 
 struct HiddenStep {
   const OpDef* op;
@@ -175,6 +170,18 @@ absl::StatusOr<std::shared_ptr<const void>> HiddenMemoryBackend::Export(BufferPt
   auto copy = std::make_shared<std::string>(Reveal(buffer->address()), static_cast<size_t>(buffer->size_bytes()));
   const void* const data = copy->data();
   return std::shared_ptr<const void>(std::move(copy), data);
+}
+
+absl::Status HiddenMemoryBackend::Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) {
+  if (!bytes.empty()) std::memcpy(Reveal(buffer->address()) + offset_bytes, bytes.data(), bytes.size());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Buffer>> HiddenMemoryBackend::Copy(const Buffer& buffer) {
+  const int64_t size_bytes = buffer.size_bytes();
+  ASSIGN_OR_RETURN(std::shared_ptr<Buffer> copy, Allocate(size_bytes));
+  if (size_bytes > 0) std::memcpy(Reveal(copy->address()), Reveal(buffer.address()), static_cast<size_t>(size_bytes));
+  return copy;
 }
 
 int64_t HiddenMemoryBackend::live_buffers() const { return counters_->live.load(); }

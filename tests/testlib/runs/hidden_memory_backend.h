@@ -27,6 +27,8 @@ class HiddenMemoryBackend final : public Backend {
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override;
   absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) override;
   absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override;
+  absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override;
+  absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) override;
 
   int64_t live_buffers() const;
 

@@ -92,6 +92,10 @@ class GatedBackend final : public Backend {
   absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
     return inner_.Export(std::move(buffer));
   }
+  absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override {
+    return inner_.Write(buffer, offset_bytes, bytes);
+  }
+  absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) override { return inner_.Copy(buffer); }
 
   int64_t live_buffers() const { return inner_.live_buffers(); }
 

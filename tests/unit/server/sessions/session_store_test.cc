@@ -75,10 +75,10 @@ class SessionStoreTest : public ::testing::Test {
   std::vector<HandleClaim::Kept> Computed(Session& session, size_t results, int64_t count) {
     std::vector<HandleClaim::Kept> kept;
     for (size_t i = 0; i < results; ++i) {
-      auto bytes = std::make_shared<std::vector<float>>(static_cast<size_t>(count), 2.0f);
+      const auto values = std::make_shared<std::vector<float>>(static_cast<size_t>(count), 2.0f);
       kept.push_back({.type = Floats(count),
                       .memory = std::make_shared<ResidentMemory>(
-                          std::shared_ptr<const void>(bytes, bytes->data()),
+                          *backend_->Import(values->data(), 4 * count, values),
                           *session.ledger()->Charge(session.tenant(), "cpu:0", ChargedBytes(4 * count)))});
     }
     return kept;
@@ -322,9 +322,9 @@ TEST_F(SessionStoreTest, AReaderKeepsWhatIsDeleted) {
   EXPECT_THAT(session->Delete({"x", "none"}), ElementsAre("none"));
   EXPECT_EQ(ReasonOf(session->Find("x")), "HANDLE_UNKNOWN");
   ASSERT_TRUE(store.Close("a", session->id()).ok());
-  EXPECT_EQ(static_cast<const float*>(tensor->bytes.get())[3], 1);
+  EXPECT_EQ(static_cast<const float*>(tensor->buffer->address())[3], 1);
   EXPECT_EQ(CpuUse(store).bytes, kHandleBytes) << "it takes memory still";
-  tensor->bytes = nullptr;
+  tensor->buffer = nullptr;
   EXPECT_EQ(CpuUse(store).bytes, 0);
 }
 
@@ -353,8 +353,8 @@ TEST_F(SessionStoreTest, AnUploadGoesOnWhereItWasBrokenOff) {
   ASSERT_TRUE(again.Commit().ok());
   EXPECT_EQ(*session->ArrivedBytes("x"), 16);
   const ResidentTensor tensor = *session->Find("x");
-  EXPECT_EQ(static_cast<const char*>(tensor.bytes.get())[7], 1);
-  EXPECT_EQ(static_cast<const char*>(tensor.bytes.get())[8], 2);
+  EXPECT_EQ(static_cast<const char*>(tensor.buffer->address())[7], 1);
+  EXPECT_EQ(static_cast<const char*>(tensor.buffer->address())[8], 2);
   EXPECT_EQ(ReasonOf(session->StartUpload("x", Floats(4), backend_.get())), "HANDLE_DUPLICATE");
 }
 
@@ -477,7 +477,7 @@ TEST_F(SessionStoreTest, WhatIsDonatedIsWritableOnlyWhereNobodyElseReadsIt) {
   EXPECT_FALSE(donation.IsWritable(0));
   Go(earlier.Fail(absl::CancelledError("")));
   EXPECT_FALSE(donation.IsWritable(0)) << "a download is still reading";
-  reader->bytes = nullptr;
+  reader->buffer = nullptr;
   EXPECT_TRUE(donation.IsWritable(0));
   Go(donation.Fail(absl::CancelledError("")));
 
@@ -512,7 +512,7 @@ TEST_F(SessionStoreTest, DependentsWaitForWhatIsPromised) {
   Go(waiters);
   EXPECT_EQ(ready, 1);
   EXPECT_TRUE(dependent.CheckReady().ok());
-  EXPECT_EQ(static_cast<const float*>(dependent.Read(1).bytes.get())[3], 2);
+  EXPECT_EQ(static_cast<const float*>(dependent.Read(1).buffer->address())[3], 2);
   HandleClaim later = *session->Claim({.uses = {{"y"}}});
   ASSERT_TRUE(dependent.Fulfil(Computed(*session, 1, 4), &waiters).ok());
   EXPECT_TRUE(later.ReadyOrElse([&] { ++ready; }));
@@ -581,7 +581,7 @@ TEST_F(SessionStoreTest, AClaimOutlivesItsSession) {
   ASSERT_TRUE(Put(*session, "x", 4).ok());
   HandleClaim claim = *session->Claim({.uses = {{"x", true}}, .keeps = {"y"}});
   ASSERT_TRUE(store.Close("a", session->id()).ok());
-  EXPECT_EQ(static_cast<const float*>(claim.Read(0).bytes.get())[0], 1);
+  EXPECT_EQ(static_cast<const float*>(claim.Read(0).buffer->address())[0], 1);
   Waiters waiters;
   EXPECT_EQ(ReasonOf(claim.Fulfil(Computed(*session, 1, 4), &waiters)), "SESSION_UNKNOWN");
   EXPECT_EQ(session->counts().handles, 0);
@@ -718,7 +718,7 @@ TEST_F(SessionStoreTest, ManyThreadsAtOnce) {
           Put(*session, "x", 16).IgnoreError();
           absl::StatusOr<HandleClaim> claim = session->Claim({.uses = {{"x", k == 2}}, .keeps = {"y"}});
           if (!claim.ok()) continue;
-          if (claim->IsWritable(0)) const_cast<char*>(static_cast<const char*>(claim->Read(0).bytes.get()))[0] = 1;
+          if (claim->IsWritable(0)) static_cast<char*>(claim->Read(0).buffer->address())[0] = 1;
           Waiters waiters;
           claim->Fulfil(Computed(*session, 1, 16), &waiters).IgnoreError();
           session->Delete({"y"});

@@ -30,7 +30,7 @@ class DeviceEventsTest : public testing::Test {
 
   absl::Status Run(const CompiledProgramPtr& program) {
     const auto bytes = std::make_shared<std::vector<float>>(2, 1.0f);
-    HostTensor argument{.type = {.dtype = DType::kF32, .shape = {2}}};
+    RunTensor argument{.type = {.dtype = DType::kF32, .shape = {2}}};
     argument.bytes = std::shared_ptr<const void>(bytes, bytes->data());
     RunRequest request{.program = program, .arguments = {std::move(argument)}};
     request.deadline = deadline_;

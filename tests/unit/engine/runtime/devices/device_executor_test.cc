@@ -60,7 +60,7 @@ class DeviceExecutorTest : public testing::Test {
   // The run number `run` doubles it.
   RunRequest Request(int run) {
     auto bytes = std::make_shared<std::vector<float>>(2, static_cast<float>(run));
-    HostTensor argument{.type = {.dtype = DType::kF32, .shape = {2}}};
+    RunTensor argument{.type = {.dtype = DType::kF32, .shape = {2}}};
     argument.bytes = std::shared_ptr<const void>(bytes, bytes->data());
     RunRequest request{.program = program_, .arguments = {std::move(argument)}};
     request.done = [this, run](absl::StatusOr<RunOutcome> outcome) {

@@ -47,7 +47,7 @@ class SegmentTimesTest : public testing::Test {
 
   RunRequest Request(SegmentTimes* times) const {
     const auto bytes = std::make_shared<std::vector<float>>(2, 1.0f);
-    HostTensor argument{.type = {.dtype = DType::kF32, .shape = {2}}};
+    RunTensor argument{.type = {.dtype = DType::kF32, .shape = {2}}};
     argument.bytes = std::shared_ptr<const void>(bytes, bytes->data());
     RunRequest request{.program = program_, .arguments = {std::move(argument)}};
     request.segment_times = times;

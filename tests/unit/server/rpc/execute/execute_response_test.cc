@@ -13,7 +13,7 @@
 namespace tensord::server {
 namespace {
 
-absl::StatusOr<grpc::ByteBuffer> Encode(uint64_t request_id, Order order, absl::Span<const HostTensor> results,
+absl::StatusOr<grpc::ByteBuffer> Encode(uint64_t request_id, Order order, absl::Span<const RunTensor> results,
                                         const google::protobuf::RepeatedPtrField<v1::ResultOption>& options,
                                         const v1::ExecutionStats& stats, const std::vector<bool>& placed = {}) {
   grpc::ByteBuffer response;
@@ -22,8 +22,8 @@ absl::StatusOr<grpc::ByteBuffer> Encode(uint64_t request_id, Order order, absl::
   return response;
 }
 
-HostTensor Tensor(DType dtype, Shape shape, char fill) {
-  HostTensor tensor;
+RunTensor Tensor(DType dtype, Shape shape, char fill) {
+  RunTensor tensor;
   tensor.type = {dtype, std::move(shape)};
   const size_t size = static_cast<size_t>(tensor.type.num_bytes());
   const std::shared_ptr<char[]> bytes(new char[size + 1]);
@@ -38,7 +38,7 @@ google::protobuf::RepeatedPtrField<v1::ResultOption> Options(std::vector<v1::Res
   return options;
 }
 
-v1::Result ExpectedResult(const HostTensor& tensor, Order order, bool discarded) {
+v1::Result ExpectedResult(const RunTensor& tensor, Order order, bool discarded) {
   v1::Result result;
   v1::Tensor* wire = result.mutable_tensor();
   wire->set_dtype(static_cast<v1::DType>(tensor.type.dtype));
@@ -52,8 +52,8 @@ v1::Result ExpectedResult(const HostTensor& tensor, Order order, bool discarded)
 
 // Returns tensors of lengths around those at which the length's own encoding grows, and around the size from which
 // memory is shared.
-std::vector<HostTensor> Samples() {
-  std::vector<HostTensor> samples;
+std::vector<RunTensor> Samples() {
+  std::vector<RunTensor> samples;
   for (const int64_t size : {0, 1, 15, 16, 100, 126, 127, 128, 4095, 4096, 4097, 16383, 16384, 300000}) {
     samples.push_back(Tensor(DType::kBool, {size}, 'a'));
   }
@@ -69,7 +69,7 @@ TEST(ExecuteResponseTest, BytesAreThoseOfProtobuf) {
   stats.mutable_run_time()->set_nanos(5);
   for (const Order order : {Order::kColumnMajor, Order::kRowMajor}) {
     for (const uint64_t id : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
-      const std::vector<HostTensor> results = Samples();
+      const std::vector<RunTensor> results = Samples();
       const auto options = Options(
           {v1::ResultOption::DELIVERY_INLINE, v1::ResultOption::DELIVERY_INLINE, v1::ResultOption::DELIVERY_DISCARD});
       v1::ExecuteResponse expected;
@@ -94,7 +94,7 @@ TEST(ExecuteResponseTest, NoResults) {
 }
 
 TEST(ExecuteResponseTest, TheBufferKeepsTheResultAliveWithoutACopy) {
-  HostTensor tensor = Tensor(DType::kF32, {4096}, 'x');
+  RunTensor tensor = Tensor(DType::kF32, {4096}, 'x');
   const void* const address = tensor.bytes.get();
   const std::weak_ptr<const void> watch = tensor.bytes;
   {
@@ -113,10 +113,10 @@ TEST(ExecuteResponseTest, TheBufferKeepsTheResultAliveWithoutACopy) {
 
 TEST(ExecuteResponseTest, RefusesWhatProtobufCannotHold) {
   // The size alone decides: nothing is read before it is known.
-  HostTensor tensor;
+  RunTensor tensor;
   tensor.type = {DType::kF64, {1 << 14, 1 << 14}};
   tensor.bytes = std::make_shared<int>(0);
-  std::vector<HostTensor> results = {tensor};
+  std::vector<RunTensor> results = {tensor};
   const auto refused = Encode(0, Order::kColumnMajor, results, {}, v1::ExecutionStats());
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   const auto discarded =
@@ -134,7 +134,7 @@ TEST(WireBytesTest, VarintSizesMatchWhatIsWritten) {
 }
 
 TEST(ExecuteResponseTest, KeptResultsCarryTheirHandle) {
-  const std::vector<HostTensor> results = Samples();
+  const std::vector<RunTensor> results = Samples();
   google::protobuf::RepeatedPtrField<v1::ResultOption> options;
   v1::ExecuteResponse expected;
   for (size_t i = 0; i < results.size(); ++i) {
