@@ -259,7 +259,7 @@ void AddServices(const ServerConfig& config, ServerParts* parts) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) {
+absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given, const BackendChange& change) {
   ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(given));
   const ServerConfig config = Decided(given, policy);
   RETURN_IF_ERROR(CheckDeviceSettings(config));
@@ -267,7 +267,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, LoadFamilies(config));
   AddLog(config, parts.get());
-  ASSIGN_OR_RETURN(parts->devices, Devices::Create(config, *parts->families, parts->log.get()));
+  ASSIGN_OR_RETURN(parts->devices, Devices::Create(config, *parts->families, parts->log.get(), change));
   parts->executors = std::make_unique<ExecutorPool>();
   parts->devices->AddExecutors(config, parts->executors.get());
   AddTurns(config, parts.get());

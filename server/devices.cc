@@ -109,7 +109,7 @@ Devices::Devices() = default;
 Devices::~Devices() = default;
 
 absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& config, const ServerFamilies& families,
-                                                         Log* log) {
+                                                         Log* log, const BackendChange& change) {
   RETURN_IF_ERROR(cpu::CheckBlasCore());
   WarnOfBlas(config, log);
   std::unique_ptr<Devices> devices(new Devices());
@@ -125,6 +125,9 @@ absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& con
                                                .disabled_joins = DisabledJoinsOf(config),
                                                .family_kernels = CpuKernelsOf(families)}));
   devices->names_.emplace_back("cpu:0");
+  if (change != nullptr) {
+    for (std::unique_ptr<Backend>& backend : devices->backends_) backend = change(std::move(backend));
+  }
   return devices;
 }
 

@@ -2,6 +2,7 @@
 #define TENSORD_SERVER_DEVICES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,14 +43,18 @@ std::string BlasCoreWithin(const ServerConfig& config);
 // Returns the families of a server, with their plugins audited. INVALID_ARGUMENT if a plugin cannot be used.
 absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config);
 
+// Returns the backend that is to stand in the place of another, which it owns. For tests, which put memory between that
+// the host cannot read.
+using BackendChange = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
+
 // The devices of a server, their backends, and what these share. The implementation is the one file of the server that
 // names a backend. Thread-safe.
 class Devices {
  public:
   // Makes those of the configuration, whose instruction set is in use. Tells the log where OpenBLAS is slower or newer
-  // than it should be.
+  // than it should be. `change`, if any, is asked about each backend.
   static absl::StatusOr<std::unique_ptr<Devices>> Create(const ServerConfig& config, const ServerFamilies& families,
-                                                         Log* log);
+                                                         Log* log, const BackendChange& change = nullptr);
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;

@@ -24,6 +24,7 @@
 #include "tests/testlib/runs/hidden_memory_backend.h"
 #include "tests/testlib/runs/setting_run.h"
 #include "tests/testlib/runs/settings_matrix.h"
+#include "tests/testlib/runs/veiled_backend.h"
 
 namespace tensord {
 namespace {
@@ -35,10 +36,11 @@ struct BackendUnderTest {
 
 std::unique_ptr<Backend> MakeCpu1() { return MakeCpuBackend({.threads = 1}); }
 std::unique_ptr<Backend> MakeCpu3() { return MakeCpuBackend({.threads = 3}); }
+std::unique_ptr<Backend> MakeVeiled() { return MakeVeiledBackend(MakeCpuBackend({.threads = 2})); }
 std::unique_ptr<Backend> MakeHidden() { return std::make_unique<HiddenMemoryBackend>(); }
 
 const BackendUnderTest kBackends[] = {
-    {"cpu_1_thread", &MakeCpu1}, {"cpu_3_threads", &MakeCpu3}, {"hidden", &MakeHidden}};
+    {"cpu_1_thread", &MakeCpu1}, {"cpu_3_threads", &MakeCpu3}, {"veiled_cpu", &MakeVeiled}, {"hidden", &MakeHidden}};
 
 bool IsProduct(const NodeCase& node_case) {
   return Is(*node_case.op, CoreOp::kReduce) &&

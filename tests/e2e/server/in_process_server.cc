@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
 #include "server/identity/caller.h"
+#include "tests/testlib/runs/veiled_backend.h"
 
 namespace tensord {
 namespace {
@@ -32,6 +33,8 @@ grpc::Status CompileWithoutHaste(v1::Compute::Stub& stub, const v1::CompileReque
 }
 
 }  // namespace
+
+bool HasVeiledDevice() { return getenv("TENSORD_TEST_VEILED") != nullptr; }
 
 TemporaryFolder::TemporaryFolder() {
   char path[] = "/tmp/tensord-e2e.XXXXXX";
@@ -50,7 +53,8 @@ InProcessServer::InProcessServer(const std::vector<std::string>& settings) {
     const absl::Status set = server::SetConfigField(setting, &config);
     EXPECT_TRUE(set.ok()) << set;
   }
-  auto daemon = server::Daemon::Start(config);
+  auto daemon =
+      server::Daemon::Start(config, nullptr, HasVeiledDevice() ? &MakeVeiledBackend : server::BackendChange());
   if (!daemon.ok()) {
     ADD_FAILURE() << daemon.status();
     abort();  // no test can go on without

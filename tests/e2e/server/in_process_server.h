@@ -29,6 +29,10 @@ class TemporaryFolder {
   std::string path_;
 };
 
+// Tells whether servers of these tests have a device whose memory the host cannot read (VeiledBackend) in the place of
+// the CPU: if the environment variable TENSORD_TEST_VEILED is set.
+bool HasVeiledDevice();
+
 // The whole server, in this process, on a unix socket of its own. Settings as for --set.
 class InProcessServer {
  public:

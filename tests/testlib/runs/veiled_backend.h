@@ -1,0 +1,18 @@
+#ifndef TENSORD_TESTS_TESTLIB_RUNS_VEILED_BACKEND_H_
+#define TENSORD_TESTS_TESTLIB_RUNS_VEILED_BACKEND_H_
+
+#include <memory>
+
+#include "engine/exec/backend/backend.h"
+
+namespace tensord {
+
+// Returns a device that computes as a backend in host memory does, and so gives its very bits, but behind memory that
+// the host cannot dereference: the processor accepts none of its addresses, so that any code that touches a buffer
+// without asking the backend ends with a fault. Has the kind of the other, and all of its ops. For whole servers;
+// HiddenMemoryBackend is the one for the engine.
+std::unique_ptr<Backend> MakeVeiledBackend(std::unique_ptr<Backend> in_host_memory);
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_TESTLIB_RUNS_VEILED_BACKEND_H_
