@@ -96,6 +96,9 @@ struct DeviceDescription {
   bool computes_on_caller = false;
   // True if its buffers are memory of the host: a session reads and writes the very bytes that others have there.
   bool computes_in_host_memory = false;
+  // Prepare takes so long, since it compiles, that no thread that runs programs is to do it: a program whose sizes the
+  // arguments decide is compiled anew for each set of sizes, as those are whose ops are planned by size.
+  bool prepares_slowly = false;
 };
 
 // The driver of one device: it tells which ops it can run, prepares sessions, and owns the device's memory.

@@ -115,6 +115,16 @@ bool IsPlannedBySize(const Graph& graph, const std::vector<bool>& live) {
   return false;
 }
 
+// Tells whether sizes of the arguments are open.
+bool HasOpenInputs(const Graph& graph) {
+  for (const GraphInput& input : graph.inputs()) {
+    for (const Dim& dim : input.type.shape) {
+      if (!dim.is_static()) return true;
+    }
+  }
+  return false;
+}
+
 // Views the names in `settings`. Refuses those that are no pass's.
 absl::StatusOr<PassSelection> SelectPasses(const CompileSettings& settings) {
   RETURN_IF_ERROR(CheckPassNames(settings.disabled_passes));
@@ -142,7 +152,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   }
 
   CompiledProgram::CompileSized compile_sized;
-  if (IsPlannedBySize(graph, live)) {
+  if (IsPlannedBySize(graph, live) || (backend->Describe().prepares_slowly && HasOpenInputs(graph))) {
     compile_sized = [graph, settings, fingerprint, backend, bindings,
                      watch](const SizeBinding& sizes) -> absl::StatusOr<CompiledProgramPtr> {
       ASSIGN_OR_RETURN(Graph sized, WithSizes(graph, sizes));

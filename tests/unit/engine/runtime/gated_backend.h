@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -68,9 +69,15 @@ class GatedBackend final : public Backend {
   std::function<void()> before_run;
   absl::Status fault;
   std::string lacks;
+  bool prepares_slowly = false;
+  mutable std::vector<std::thread::id> prepared_on;  // the threads of Prepare, where that is slow; of one at a time
 
   absl::string_view kind() const override { return "gated"; }
-  DeviceDescription Describe() const override { return inner_.Describe(); }
+  DeviceDescription Describe() const override {
+    DeviceDescription description = inner_.Describe();
+    description.prepares_slowly = prepares_slowly;
+    return description;
+  }
   MemoryStats Memory() const override { return inner_.Memory(); }
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
     if (op.name == lacks) return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("gated devices have no ", lacks));
@@ -78,6 +85,7 @@ class GatedBackend final : public Backend {
   }
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const override {
+    if (prepares_slowly) prepared_on.push_back(std::this_thread::get_id());
     return inner_.Prepare(segments);
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {

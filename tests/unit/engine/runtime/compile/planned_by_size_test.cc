@@ -1,6 +1,7 @@
 // Programs of ops that are made into other things for other sizes.
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -102,6 +103,43 @@ TEST(PlannedBySize, EachSetOfSizesHasAPlanOfItsOwn) {
       }
     }
   }
+}
+
+TEST(PlannedBySize, ADeviceThatPreparesSlowlyPreparesWhereProgramsAreCompiled) {
+  constexpr absl::string_view kSum = R"(graph "g" {
+    %a = input : f32[n,2]
+    %b = input : f32[n,2]
+    %y = add(%a, %b)
+    output "y" = %y
+  })";
+  GatedBackend backend;
+  const auto bound = CompileText(kSum, false, &backend);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_FALSE((*bound)->is_compiled_for_sizes());
+
+  backend.prepares_slowly = true;
+  const auto program = CompileText(kSum, false, &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_TRUE((*program)->is_compiled_for_sizes());
+  EXPECT_TRUE(backend.prepared_on.empty()) << "no size is known yet";
+  const ConcreteType type = {.dtype = DType::kF32, .shape = {3, 2}};
+  const std::vector<ConcreteType> types = {type, type};
+  CompilePool pool(1, 10);
+  CompiledProgramPtr sized;
+  Event done;
+  (*program)->CompileForSizes(types, &pool, "t", [&](absl::StatusOr<CompiledProgramPtr> made, absl::Duration) {
+    ASSERT_TRUE(made.ok()) << made.status();
+    sized = *made;
+    done.Set();
+  });
+  done.Wait();
+  ASSERT_EQ(backend.prepared_on.size(), 1u);
+  EXPECT_NE(backend.prepared_on[0], std::this_thread::get_id());
+  const absl::StatusOr<float> first = FirstOf(*sized, &backend, type, type);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(*first, 8);
+  EXPECT_EQ(backend.prepared_on.size(), 1u) << "the run prepared nothing";
+  EXPECT_FALSE(sized->is_compiled_for_sizes());
 }
 
 TEST(PlannedBySize, TellsOfCompilationsForSizesToo) {
