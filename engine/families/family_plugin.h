@@ -16,7 +16,7 @@ namespace tensord {
 
 inline constexpr uint64_t kFamilyPluginMagic = 0x74656e736f726446;
 // Counts the changes after which an old plugin would be misunderstood, unless compiled anew.
-inline constexpr uint32_t kFamilyPluginAbi = 3;
+inline constexpr uint32_t kFamilyPluginAbi = 4;
 inline constexpr char kFamilyPluginBuild[] = "tensord " TENSORD_VERSION " by the compiler " __VERSION__;
 inline constexpr char kFamilyPluginSymbol[] = "tensord_family_plugin_v1";
 

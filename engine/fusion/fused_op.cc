@@ -21,7 +21,9 @@ constexpr OpDef kFused = {.family = kEngineFamily,
                           .infer = Facet<InferRule>::None("the types are those of the body"),
                           .refusals = RefusalTable::None("a pass makes it of nodes that were accepted"),
                           .reference = Facet<ReferenceRule>::None("the body is evaluated"),
-                          .permute = Facet<PermuteRule>::None("it is made when layouts are settled")};
+                          .permute = Facet<PermuteRule>::None("it is made when layouts are settled"),
+                          .jvp = Facet<JvpRule>::None("a pass makes it, and no client has it"),
+                          .linear_transpose = Facet<TransposeRule>::None("a pass makes it, and no client has it")};
 
 }  // namespace
 

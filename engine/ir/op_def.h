@@ -91,6 +91,13 @@ struct WorkCall {
 };
 using WorkRule = double(const WorkCall&);
 
+// The derivative of an op. A jvp rule writes the tangents of the results; a linear_transpose rule, of an op that is
+// linear in some operands, writes their cotangents. Both write only ops that have rules (engine/ir/derivative.h).
+struct JvpCall;
+struct TransposeCall;
+using JvpRule = void(JvpCall&);
+using TransposeRule = void(TransposeCall&);
+
 enum class OpClass : uint8_t {
   kUnary,      // a value of tensord.v1.UnaryOp
   kBinary,     // a value of tensord.v1.BinaryOp
@@ -128,6 +135,8 @@ struct OpDef {
   RefusalTable refusals;  // of the type rule
   Facet<ReferenceRule> reference;
   Facet<PermuteRule> permute;
+  Facet<JvpRule> jvp;
+  Facet<TransposeRule> linear_transpose;
   // An op that has this rule never reaches a backend.
   Facet<ExpandRule> expand = Facet<ExpandRule>::None("a backend's kernels compute it");
   int num_results = 1;

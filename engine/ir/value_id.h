@@ -8,6 +8,8 @@ namespace tensord {
 // A value of a graph: the inputs come first, in order, then the results of the nodes, in order.
 struct ValueId {
   int32_t index = -1;
+
+  bool is_set() const { return index >= 0; }
   friend bool operator==(ValueId, ValueId) = default;
 };
 

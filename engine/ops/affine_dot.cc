@@ -151,6 +151,8 @@ constexpr OpDef kAffineDot = {.family = kEngineFamily,
                               .refusals = RefusalTable::None("a pass makes it of nodes that were accepted"),
                               .reference = &ReferenceAffineDot,
                               .permute = Facet<PermuteRule>::None("it is made when layouts are settled"),
+                              .jvp = Facet<JvpRule>::None("a pass makes it, and no client has it"),
+                              .linear_transpose = Facet<TransposeRule>::None("a pass makes it, and no client has it"),
                               .work = &AffineDotWork};
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -61,6 +62,8 @@ inline constexpr OpDef kDotGeneralDef = {
     .refusals = kDotGeneralRefusals,
     .reference = &ReferenceDotGeneral,
     .permute = &PermuteDotGeneral,
+    .jvp = &JvpProduct,
+    .linear_transpose = &TransposeDotGeneral,
     .work = &DotGeneralWork};
 
 }  // namespace tensord

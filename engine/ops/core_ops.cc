@@ -41,6 +41,8 @@ consteval bool Audit() {
     if (op.dtypes.empty()) throw "an op that takes no dtype";
     if (!op.infer.has() || !op.reference.has()) throw "an op without a type rule or a reference meaning";
     if (!op.permute.has() && op.permute.reason().empty()) throw "a missing facet without a reason";
+    if (!op.jvp.has() && op.jvp.reason().empty()) throw "a missing facet without a reason";
+    if (!op.linear_transpose.has() && op.linear_transpose.reason().empty()) throw "a missing facet without a reason";
     if (op.refusals.rules().empty() && op.refusals.reason().empty())
       throw "an op without refusals and without a reason";
     for (const RefusalRule& rule : op.refusals.rules()) {

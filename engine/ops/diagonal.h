@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_DIAGONAL_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -37,7 +38,9 @@ inline constexpr OpDef kExtractDiagDef = {
     .infer = &InferExtractDiag,
     .refusals = kExtractDiagRefusals,
     .reference = &ReferenceExtractDiag,
-    .permute = &PermuteExtractDiag};
+    .permute = &PermuteExtractDiag,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeExtractDiag};
 
 inline constexpr OpDef kEmbedDiagDef = {
     .family = "core",
@@ -53,7 +56,9 @@ inline constexpr OpDef kEmbedDiagDef = {
     .infer = &InferEmbedDiag,
     .refusals = kEmbedDiagRefusals,
     .reference = &ReferenceEmbedDiag,
-    .permute = &PermuteEmbedDiag};
+    .permute = &PermuteEmbedDiag,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeEmbedDiag};
 
 }  // namespace tensord
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -58,7 +59,9 @@ inline constexpr OpDef kDynamicSliceDef = {
     .infer = &InferDynamicSlice,
     .refusals = kDynamicSliceRefusals,
     .reference = &ReferenceDynamicSlice,
-    .permute = &PermuteDynamicSlice};
+    .permute = &PermuteDynamicSlice,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeDynamicSlice};
 
 inline constexpr OpDef kDynamicUpdateSliceDef = {
     .family = "core",
@@ -74,7 +77,9 @@ inline constexpr OpDef kDynamicUpdateSliceDef = {
     .infer = &InferDynamicUpdateSlice,
     .refusals = kDynamicUpdateSliceRefusals,
     .reference = &ReferenceDynamicUpdateSlice,
-    .permute = &PermuteDynamicUpdateSlice};
+    .permute = &PermuteDynamicUpdateSlice,
+    .jvp = &JvpDynamicUpdateSlice,
+    .linear_transpose = &TransposeDynamicUpdateSlice};
 
 }  // namespace tensord
 

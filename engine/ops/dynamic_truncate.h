@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_DYNAMIC_TRUNCATE_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -36,7 +37,9 @@ inline constexpr OpDef kDynamicTruncateDef = {
     .infer = &InferDynamicTruncate,
     .refusals = kDynamicTruncateRefusals,
     .reference = &ReferenceDynamicTruncate,
-    .permute = &PermuteDynamicTruncate};
+    .permute = &PermuteDynamicTruncate,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeDynamicTruncate};
 
 }  // namespace tensord
 

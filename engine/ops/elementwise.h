@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "engine/ir/op_def.h"
+#include "engine/ops/derivatives/elementwise_rules.h"
 #include "engine/ops/scalar/scalar_math.h"
 
 namespace tensord {
@@ -102,7 +103,9 @@ constexpr OpDef UnaryDef(uint16_t index, absl::string_view name, absl::string_vi
           .infer = &InferFunctor<F, 1>,
           .refusals = RefusalTable::None("a functor of one operand takes every shape"),
           .reference = &ReferenceFunctor<F, 1>,
-          .permute = &PermuteElementwise};
+          .permute = &PermuteElementwise,
+          .jvp = ElementwiseDerivative<F>::kJvp,
+          .linear_transpose = ElementwiseDerivative<F>::kTranspose};
 }
 
 template <typename F>
@@ -120,7 +123,9 @@ constexpr OpDef BinaryDef(uint16_t index, absl::string_view name, uint32_t trait
           .infer = &InferFunctor<F, 2>,
           .refusals = kBinaryRefusals,
           .reference = &ReferenceFunctor<F, 2>,
-          .permute = &PermuteElementwise};
+          .permute = &PermuteElementwise,
+          .jvp = ElementwiseDerivative<F>::kJvp,
+          .linear_transpose = ElementwiseDerivative<F>::kTranspose};
 }
 
 }  // namespace tensord

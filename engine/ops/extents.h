@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_EXTENTS_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -39,7 +40,9 @@ inline constexpr OpDef kShapeOfDef = {.family = "core",
                                       .infer = &InferShapeOf,
                                       .refusals = kShapeOfRefusals,
                                       .reference = &ReferenceShapeOf,
-                                      .permute = &PermuteShapeOf};
+                                      .permute = &PermuteShapeOf,
+                                      .jvp = Facet<JvpRule>::None(kNothingFlows),
+                                      .linear_transpose = Facet<TransposeRule>::None(kNotLinear)};
 
 inline constexpr OpDef kPadToMatchDef = {
     .family = "core",
@@ -55,7 +58,9 @@ inline constexpr OpDef kPadToMatchDef = {
     .infer = &InferPadToMatch,
     .refusals = kPadToMatchRefusals,
     .reference = &ReferencePadToMatch,
-    .permute = &PermutePadToMatch};
+    .permute = &PermutePadToMatch,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposePadToMatch};
 
 }  // namespace tensord
 

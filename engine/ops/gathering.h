@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_GATHERING_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -74,7 +75,9 @@ inline constexpr OpDef kGatherDef = {
     .infer = &InferGather,
     .refusals = kGatherRefusals,
     .reference = &ReferenceGather,
-    .permute = &PermuteGather};
+    .permute = &PermuteGather,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeGather};
 
 inline constexpr OpDef kGatherDynamicSliceSizesDef = {
     .family = "core",
@@ -90,7 +93,9 @@ inline constexpr OpDef kGatherDynamicSliceSizesDef = {
     .infer = &InferGatherDynamicSliceSizes,
     .refusals = kGatherRefusals,
     .reference = &ReferenceGather,
-    .permute = &PermuteGather};
+    .permute = &PermuteGather,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeGather};
 
 }  // namespace tensord
 

@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_LEAVES_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -32,7 +33,9 @@ inline constexpr OpDef kConstantDef = {.family = "core",
                                        .infer = &InferConstant,
                                        .refusals = RefusalTable::None("a literal is checked where it is made"),
                                        .reference = &ReferenceConstant,
-                                       .permute = &PermuteConstant};
+                                       .permute = &PermuteConstant,
+                                       .jvp = Facet<JvpRule>::None(kNothingToDifferentiate),
+                                       .linear_transpose = Facet<TransposeRule>::None(kNothingToDifferentiate)};
 
 inline constexpr OpDef kIotaDef = {.family = "core",
                                    .index = static_cast<uint16_t>(CoreOp::kIota),
@@ -47,7 +50,9 @@ inline constexpr OpDef kIotaDef = {.family = "core",
                                    .infer = &InferIota,
                                    .refusals = kIotaRefusals,
                                    .reference = &ReferenceIota,
-                                   .permute = &PermuteIota};
+                                   .permute = &PermuteIota,
+                                   .jvp = Facet<JvpRule>::None(kNothingToDifferentiate),
+                                   .linear_transpose = Facet<TransposeRule>::None(kNothingToDifferentiate)};
 
 }  // namespace tensord
 

@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_REDUCTION_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -34,7 +35,9 @@ inline constexpr OpDef kReduceDef = {
     .infer = &InferReduce,
     .refusals = kReduceRefusals,
     .reference = &ReferenceReduce,
-    .permute = &PermuteReduce};
+    .permute = &PermuteReduce,
+    .jvp = &JvpReduce,
+    .linear_transpose = &TransposeReduce};
 
 }  // namespace tensord
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -78,7 +79,9 @@ inline constexpr OpDef kScatterDef = {
     .infer = &InferScatter,
     .refusals = kScatterRefusals,
     .reference = &ReferenceScatter,
-    .permute = &PermuteScatter};
+    .permute = &PermuteScatter,
+    .jvp = &JvpScatter,
+    .linear_transpose = &TransposeScatter};
 
 }  // namespace tensord
 

@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_SELECTION_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 #include "engine/ops/elementwise.h"
 
 namespace tensord {
@@ -71,7 +72,9 @@ inline constexpr OpDef kCompareDef = {
     .infer = &InferCompare,
     .refusals = kCompareRefusals,
     .reference = &ReferenceCompare,
-    .permute = &PermuteElementwise};
+    .permute = &PermuteElementwise,
+    .jvp = Facet<JvpRule>::None(kNothingFlows),
+    .linear_transpose = Facet<TransposeRule>::None(kNotLinear)};
 
 inline constexpr OpDef kSelectDef = {
     .family = "core",
@@ -87,7 +90,9 @@ inline constexpr OpDef kSelectDef = {
     .infer = &InferSelect,
     .refusals = kSelectRefusals,
     .reference = &ReferenceSelect,
-    .permute = &PermuteElementwise};
+    .permute = &PermuteElementwise,
+    .jvp = &JvpSelect,
+    .linear_transpose = &TransposeSelect};
 
 inline constexpr OpDef kClampDef = {
     .family = "core",
@@ -103,7 +108,9 @@ inline constexpr OpDef kClampDef = {
     .infer = &InferClamp,
     .refusals = kClampRefusals,
     .reference = &ReferenceClamp,
-    .permute = &PermuteElementwise};
+    .permute = &PermuteElementwise,
+    .jvp = &JvpClamp,
+    .linear_transpose = Facet<TransposeRule>::None(kNotLinear)};
 
 inline constexpr OpDef kConvertDef = {.family = "core",
                                       .index = static_cast<uint16_t>(CoreOp::kConvert),
@@ -120,7 +127,9 @@ inline constexpr OpDef kConvertDef = {.family = "core",
                                       .infer = &InferConvert,
                                       .refusals = RefusalTable::None("every dtype converts to every other"),
                                       .reference = &ReferenceConvert,
-                                      .permute = &PermuteElementwise};
+                                      .permute = &PermuteElementwise,
+                                      .jvp = &JvpLinear,
+                                      .linear_transpose = &TransposeConvert};
 
 }  // namespace tensord
 

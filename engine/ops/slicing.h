@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_SLICING_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -65,7 +66,9 @@ inline constexpr OpDef kSliceDef = {.family = "core",
                                     .infer = &InferSlice,
                                     .refusals = kSliceRefusals,
                                     .reference = &ReferenceSlice,
-                                    .permute = &PermuteSlice};
+                                    .permute = &PermuteSlice,
+                                    .jvp = &JvpLinear,
+                                    .linear_transpose = &TransposeSlice};
 
 inline constexpr OpDef kPadDef = {
     .family = "core",
@@ -82,7 +85,9 @@ inline constexpr OpDef kPadDef = {
     .infer = &InferPad,
     .refusals = kPadRefusals,
     .reference = &ReferencePad,
-    .permute = &PermutePad};
+    .permute = &PermutePad,
+    .jvp = &JvpPad,
+    .linear_transpose = &TransposePad};
 
 inline constexpr OpDef kConcatenateDef = {.family = "core",
                                           .index = static_cast<uint16_t>(CoreOp::kConcatenate),
@@ -97,7 +102,9 @@ inline constexpr OpDef kConcatenateDef = {.family = "core",
                                           .infer = &InferConcatenate,
                                           .refusals = kConcatenateRefusals,
                                           .reference = &ReferenceConcatenate,
-                                          .permute = &PermuteConcatenate};
+                                          .permute = &PermuteConcatenate,
+                                          .jvp = &JvpConcatenate,
+                                          .linear_transpose = &TransposeConcatenate};
 
 inline constexpr OpDef kReverseDef = {.family = "core",
                                       .index = static_cast<uint16_t>(CoreOp::kReverse),
@@ -112,7 +119,9 @@ inline constexpr OpDef kReverseDef = {.family = "core",
                                       .infer = &InferReverse,
                                       .refusals = kReverseRefusals,
                                       .reference = &ReferenceReverse,
-                                      .permute = &PermuteReverse};
+                                      .permute = &PermuteReverse,
+                                      .jvp = &JvpLinear,
+                                      .linear_transpose = &TransposeReverse};
 
 }  // namespace tensord
 

@@ -46,7 +46,7 @@ absl::StatusOr<SymbolicShape> ResolveShape(InferContext& context) {
   return shape;
 }
 
-absl::StatusOr<Dim> Product(const SymbolicShape& shape) {
+absl::StatusOr<Dim> ElementsOf(const SymbolicShape& shape) {
   DimExpr product(1);
   for (const Dim& dim : shape) {
     if (product.is_constant() && dim.size.is_constant()) {
@@ -93,8 +93,8 @@ absl::Status ReferenceTranspose(const ReferenceCall& call) {
 absl::StatusOr<ResultTypes> InferReshape(InferContext& context) {
   const TensorType& operand = context.operand(0);
   ASSIGN_OR_RETURN(SymbolicShape shape, ResolveShape(context));
-  ASSIGN_OR_RETURN(const Dim from, Product(operand.shape));
-  ASSIGN_OR_RETURN(const Dim to, Product(shape));
+  ASSIGN_OR_RETURN(const Dim from, ElementsOf(operand.shape));
+  ASSIGN_OR_RETURN(const Dim to, ElementsOf(shape));
   RETURN_IF_ERROR(context.RequireEqual(from, to, "a reshape must keep the number of elements, which are"));
   return ResultTypes{{.dtype = operand.dtype, .shape = std::move(shape)}};
 }

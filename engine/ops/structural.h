@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_OPS_STRUCTURAL_H_
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -55,7 +56,9 @@ inline constexpr OpDef kTransposeDef = {
     .infer = &InferTranspose,
     .refusals = kTransposeRefusals,
     .reference = &ReferenceTranspose,
-    .permute = Facet<PermuteRule>::None("it is what the pass absorbs: a change of order is all that it is")};
+    .permute = Facet<PermuteRule>::None("it is what the pass absorbs: a change of order is all that it is"),
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeTranspose};
 
 inline constexpr OpDef kReshapeDef = {
     .family = "core",
@@ -71,7 +74,9 @@ inline constexpr OpDef kReshapeDef = {
     .infer = &InferReshape,
     .refusals = kReshapeRefusals,
     .reference = &ReferenceReshape,
-    .permute = &PermuteReshape};
+    .permute = &PermuteReshape,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeReshape};
 
 inline constexpr OpDef kBroadcastInDimDef = {
     .family = "core",
@@ -87,7 +92,9 @@ inline constexpr OpDef kBroadcastInDimDef = {
     .infer = &InferBroadcastInDim,
     .refusals = kBroadcastInDimRefusals,
     .reference = &ReferenceBroadcastInDim,
-    .permute = &PermuteBroadcastInDim};
+    .permute = &PermuteBroadcastInDim,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeBroadcastInDim};
 
 }  // namespace tensord
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/ops/core_ops.h"
+#include "engine/ops/derivatives/rules.h"
 
 namespace tensord {
 
@@ -38,7 +39,9 @@ inline constexpr OpDef kTrilDef = {
     .infer = &InferTriangle,
     .refusals = kTriangleRefusals,
     .reference = &ReferenceTril,
-    .permute = &PermuteTriangle};
+    .permute = &PermuteTriangle,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeTriangle};
 
 inline constexpr OpDef kTriuDef = {
     .family = "core",
@@ -54,7 +57,9 @@ inline constexpr OpDef kTriuDef = {
     .infer = &InferTriangle,
     .refusals = kTriangleRefusals,
     .reference = &ReferenceTriu,
-    .permute = &PermuteTriangle};
+    .permute = &PermuteTriangle,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeTriangle};
 
 }  // namespace tensord
 

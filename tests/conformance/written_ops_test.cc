@@ -236,6 +236,8 @@ constexpr OpDef Example(absl::string_view name, uint16_t index, Facet<ExpandRule
           .refusals = RefusalTable::None("a test's"),
           .reference = Facet<ReferenceRule>::None("a test's"),
           .permute = Facet<PermuteRule>::None("a test's"),
+          .jvp = Facet<JvpRule>::None("a test's"),
+          .linear_transpose = Facet<TransposeRule>::None("a test's"),
           .expand = expand};
 }
 

@@ -41,7 +41,9 @@ constexpr tensord::OpDef kCopy = {.family = "bad",
                                   .infer = &InferCopy,
                                   .refusals = tensord::RefusalTable::None("everything can be given back"),
                                   .reference = tensord::Facet<tensord::ReferenceRule>::None("never run"),
-                                  .permute = tensord::Facet<tensord::PermuteRule>::None("never run")};
+                                  .permute = tensord::Facet<tensord::PermuteRule>::None("never run"),
+                                  .jvp = tensord::Facet<tensord::JvpRule>::None("never run"),
+                                  .linear_transpose = tensord::Facet<tensord::TransposeRule>::None("never run")};
 
 absl::StatusOr<std::unique_ptr<tensord::cpu::Kernel>> MakeNothing(const tensord::BoundInstruction&,
                                                                   const tensord::cpu::FamilyContext&) {

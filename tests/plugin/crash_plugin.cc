@@ -93,7 +93,9 @@ constexpr tensord::OpDef kOps[] = {{.family = "crash",
                                     .infer = &InferCrash,
                                     .refusals = tensord::RefusalTable::None("everything can be given back"),
                                     .reference = tensord::Facet<tensord::ReferenceRule>::None("never folded"),
-                                    .permute = tensord::Facet<tensord::PermuteRule>::None("never run")}};
+                                    .permute = tensord::Facet<tensord::PermuteRule>::None("never run"),
+                                    .jvp = tensord::Facet<tensord::JvpRule>::None("never run"),
+                                    .linear_transpose = tensord::Facet<tensord::TransposeRule>::None("never run")}};
 constexpr tensord::cpu::FamilyKernel kKernels[] = {{.op = "crash.v1.Crash", .make = &MakeCrash}};
 
 }  // namespace

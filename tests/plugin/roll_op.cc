@@ -2,9 +2,11 @@
 
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/ir/derivative.h"
 
 namespace sample {
 namespace {
@@ -20,6 +22,18 @@ absl::StatusOr<tensord::ResultTypes> InferRoll(tensord::InferContext& context) {
                   absl::StrCat("a roll takes a vector, and the operand is ", ToString(context.operand(0))));
   }
   return tensord::ResultTypes{context.operand(0)};
+}
+
+// Rolls the tangent as the elements.
+void JvpRoll(tensord::JvpCall& call) {
+  call.result_tangents[0] = call.graph.Add(call.op, call.attrs, {call.tangents[0]});
+}
+
+// Rolls the cotangent back.
+void TransposeRoll(tensord::TransposeCall& call) {
+  tensord::Attributes back = call.attrs;
+  back.Set("places", -call.attrs.Int("places"));
+  call.operand_cotangents[0] = call.graph.Add(call.op, std::move(back), {call.cotangents[0]});
 }
 
 // Elements [0, split) go to the end, the others before them.
@@ -78,7 +92,9 @@ constexpr tensord::OpDef kOps[] = {{.family = "sample",
                                     .infer = &InferRoll,
                                     .refusals = kRefusals,
                                     .reference = &ReferenceRoll,
-                                    .permute = tensord::Facet<tensord::PermuteRule>::None("a vector has one order")}};
+                                    .permute = tensord::Facet<tensord::PermuteRule>::None("a vector has one order"),
+                                    .jvp = &JvpRoll,
+                                    .linear_transpose = &TransposeRoll}};
 constexpr tensord::cpu::FamilyKernel kKernels[] = {{.op = "sample.v1.Roll", .make = &MakeRollKernel}};
 
 }  // namespace

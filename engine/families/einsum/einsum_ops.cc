@@ -162,6 +162,8 @@ constexpr OpDef kEinsumTable[] = {
      .refusals = kEinsumRefusals,
      .reference = &ReferenceEinsum,
      .permute = Facet<PermuteRule>::None("it is expanded before any pass"),
+     .jvp = Facet<JvpRule>::None("its rule is not written yet"),
+     .linear_transpose = Facet<TransposeRule>::None("its rule is not written yet"),
      .expand = &ExpandEinsum},
 };
 

@@ -234,6 +234,8 @@ constexpr OpDef kOps[] = {
      .refusals = kRefusals,
      .reference = &ReferenceFft,
      .permute = &PermuteFft,
+     .jvp = Facet<JvpRule>::None("its rule is not written yet"),
+     .linear_transpose = Facet<TransposeRule>::None("its rule is not written yet"),
      .work = &FftWork}};
 
 }  // namespace

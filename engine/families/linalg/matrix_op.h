@@ -30,6 +30,8 @@ struct MatrixOp {
   RefusalTable refusals;
   Facet<ReferenceRule> reference;
   int num_results = 1;
+  Facet<JvpRule> jvp = Facet<JvpRule>::None("its rule is not written yet");
+  Facet<TransposeRule> linear_transpose = Facet<TransposeRule>::None("it is not linear");
   WorkRule* work = &MatrixWork;
 };
 
@@ -49,6 +51,8 @@ constexpr OpDef WithKernels(const MatrixOp& matrix_op) {
           .refusals = matrix_op.refusals,
           .reference = matrix_op.reference,
           .permute = kMatricesComeFirst,
+          .jvp = matrix_op.jvp,
+          .linear_transpose = matrix_op.linear_transpose,
           .num_results = matrix_op.num_results,
           .work = matrix_op.work};
 }

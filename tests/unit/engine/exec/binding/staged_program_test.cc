@@ -294,6 +294,8 @@ constexpr OpDef kCornerOps[] = {{.family = "example",
                                  .refusals = RefusalTable::None("a test's"),
                                  .reference = Facet<ReferenceRule>::None("a test's"),
                                  .permute = Facet<PermuteRule>::None("a test's"),
+                                 .jvp = Facet<JvpRule>::None("a test's"),
+                                 .linear_transpose = Facet<TransposeRule>::None("a test's"),
                                  .expand = &ExpandCorner}};
 
 absl::StatusOr<std::vector<Literal>> RunCorner(absl::string_view text, bool row_major, int64_t rows, int64_t columns) {

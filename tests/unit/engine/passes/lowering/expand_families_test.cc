@@ -74,6 +74,8 @@ constexpr OpDef Op(absl::string_view name, uint16_t index, InferRule* infer, Exp
           .refusals = RefusalTable::None("a test's"),
           .reference = Facet<ReferenceRule>::None("a test's"),
           .permute = Facet<PermuteRule>::None("a test's"),
+          .jvp = Facet<JvpRule>::None("a test's"),
+          .linear_transpose = Facet<TransposeRule>::None("a test's"),
           .expand = expand,
           .num_results = results};
 }

@@ -49,6 +49,8 @@ constexpr OpDef kPick[] = {{.family = "example",
                             .refusals = RefusalTable::None("a test's"),
                             .reference = Facet<ReferenceRule>::None("a test's"),
                             .permute = Facet<PermuteRule>::None("a test's"),
+                            .jvp = Facet<JvpRule>::None("a test's"),
+                            .linear_transpose = Facet<TransposeRule>::None("a test's"),
                             .expand = &ExpandPick}};
 
 absl::StatusOr<CompiledProgramPtr> CompileText(absl::string_view text, bool row_major, Backend* backend,

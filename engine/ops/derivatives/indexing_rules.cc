@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/ops/derivatives/rules.h"
+#include "engine/ops/derivatives/terms.h"
+#include "engine/ops/index_windows.h"
+
+namespace tensord {
+namespace {
+
+// The windows of a gather or a scatter: their axes, their sizes by axis of the operand, and the indices.
+class IndexedWindows {
+ public:
+  IndexedWindows(DerivativeBuilder& graph, WindowAxes axes, const SymbolicShape& operand, ValueId indices,
+                 const SymbolicShape& windows)
+      : graph_(graph),
+        terms_(graph),
+        axes_(std::move(axes)),
+        operand_(operand),
+        windows_(windows),
+        indices_(indices),
+        indices_type_(graph.type(indices)),
+        sizes_(operand.size(), Dim(1)) {
+    const std::vector<int64_t> window_axes = axes_.OperandWindowAxes(static_cast<int64_t>(operand.size()));
+    for (size_t k = 0; k < window_axes.size(); ++k) {
+      sizes_[static_cast<size_t>(window_axes[k])] = windows[static_cast<size_t>(axes_.window_dims[k])];
+    }
+  }
+
+  // Tells whether no window can fit into the operand.
+  bool never_fit() const {
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      if (!operand_[i].is_static() || !sizes_[i].is_static()) continue;
+      if (operand_[i].size.constant() < sizes_[i].size.constant()) return true;
+    }
+    return false;
+  }
+
+  // Returns the indices moved so that all windows fit, as Gather moves them.
+  ValueId ClampedIndices() {
+    if (axes_.index_map.empty()) return indices_;
+    return graph_.Add(Def(CoreOp::kClamp), {terms_.Scalar(0, indices_type_.dtype), indices_, LastStarts()});
+  }
+
+  // Returns a BOOL of the shape of the windows: whether the window fits, and so is not skipped.
+  ValueId Fits() {
+    const std::vector<int64_t> batch = axes_.BatchDims(indices_type_.rank());
+    if (axes_.index_map.empty()) return terms_.Full(1, {.dtype = DType::kBool, .shape = windows_});
+    const ValueId low = terms_.Compare(CompareDirection::kGe, indices_, terms_.Fill(0, indices_));
+    const ValueId high = terms_.Compare(CompareDirection::kLe, indices_, LastStarts());
+    ValueId fits = terms_.Binary(CoreOp::kAnd, low, high);
+    if (axes_.index_vector_dim < indices_type_.rank()) {
+      fits = terms_.Reduce(ReduceKind::kAnd, fits, {axes_.index_vector_dim});
+    }
+    return terms_.Broadcast(fits, windows_, batch);
+  }
+
+  ValueId Gather(ValueId from) {
+    const bool is_static = std::all_of(sizes_.begin(), sizes_.end(), [](const Dim& size) { return size.is_static(); });
+    const OpDef& op = Def(is_static ? CoreOp::kGather : CoreOp::kGatherDynamicSliceSizes);
+    Attributes attrs(op.attrs);
+    axes_.SetOn(&attrs, kGatherNames);
+    if (!is_static) return graph_.AddSized(op, std::move(attrs), "slice_sizes", sizes_, {from, indices_});
+    std::vector<int64_t> sizes;
+    for (const Dim& size : sizes_) sizes.push_back(size.size.constant());
+    attrs.Set("slice_sizes", std::move(sizes));
+    return graph_.Add(op, std::move(attrs), {from, indices_});
+  }
+
+  ValueId Scatter(ScatterCombiner combiner, ValueId into, ValueId indices, ValueId updates) {
+    Attributes attrs(Def(CoreOp::kScatter).attrs);
+    axes_.SetOn(&attrs, kScatterNames);
+    attrs.Set("combiner", static_cast<int64_t>(combiner));
+    return graph_.Add(Def(CoreOp::kScatter), std::move(attrs), {into, indices, updates});
+  }
+  ValueId Scatter(ScatterCombiner combiner, ValueId into, ValueId updates) {
+    return Scatter(combiner, into, indices_, updates);
+  }
+
+ private:
+  // Returns the last start of a window that fits, for each component of an index vector, in the shape of the indices.
+  ValueId LastStarts() {
+    const DType dtype = indices_type_.dtype;
+    const int64_t most =
+        dtype == DType::kI32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
+    DerivativeBuilder::Values starts;
+    for (int64_t axis : axes_.index_map) {
+      const size_t i = static_cast<size_t>(axis);
+      absl::StatusOr<DimExpr> last = DimExpr::Subtract(operand_[i].size, sizes_[i].size);
+      if (!last.ok()) {
+        graph_.Fail(last.status());
+        return {};
+      }
+      ValueId start;
+      if (last->is_constant()) {
+        start = terms_.Integers({std::min(last->constant(), most)}, dtype);
+      } else {
+        start = terms_.Reshape(terms_.Convert(terms_.SizeOf(*last), dtype), {Dim(1)});
+      }
+      starts.push_back(start);
+    }
+    if (axes_.index_vector_dim >= indices_type_.rank()) {
+      return terms_.Broadcast(terms_.Reshape(starts[0], {}), indices_type_.shape, {});
+    }
+    Attributes attrs(Def(CoreOp::kConcatenate).attrs);
+    attrs.Set("dimension", int64_t{0});
+    const ValueId all =
+        starts.size() == 1 ? starts[0] : graph_.Add(Def(CoreOp::kConcatenate), std::move(attrs), starts);
+    return terms_.Broadcast(all, indices_type_.shape, {axes_.index_vector_dim});
+  }
+
+  DerivativeBuilder& graph_;
+  Terms terms_;
+  const WindowAxes axes_;
+  const SymbolicShape operand_, windows_;
+  const ValueId indices_;
+  const TensorType indices_type_;
+  SymbolicShape sizes_;
+};
+
+// Returns a number for each element of the updates, counted from 1; unset after a failure.
+ValueId NumberUpdates(DerivativeBuilder& graph, const SymbolicShape& updates) {
+  DimExpr count(1);
+  for (const Dim& dim : updates) {
+    absl::StatusOr<DimExpr> product = DimExpr::Multiply(count, dim.size);
+    if (product.ok() && DependsOnRun(*product)) {
+      product = Refuse(Refusal::kUnsupportedRequest,
+                       "there is no derivative of a scatter of updates of a size that the "
+                       "run decides");
+    }
+    if (!product.ok()) {
+      graph.Fail(product.status());
+      return {};
+    }
+    count = *std::move(product);
+  }
+  Attributes attrs(Def(CoreOp::kIota).attrs);
+  attrs.Set("type", SharedType(TensorType{.dtype = DType::kI64, .shape = {Dim(count)}}));
+  Terms e(graph);
+  const ValueId zero_based = graph.Add(Def(CoreOp::kIota), std::move(attrs), {});
+  const ValueId numbers = e.Add(zero_based, e.Fill(1, zero_based));
+  return e.Reshape(numbers, updates);
+}
+
+// Everybody who equals the result takes an equal part of the tangent.
+ValueId ExtremeTangent(JvpCall& call, IndexedWindows& windows) {
+  Terms e(call.graph);
+  const ValueId x = call.operands[0], updates = call.operands[2], y = call.results[0];
+  const ValueId zero = e.Fill(0, x), one = e.Fill(1, x), no_update = e.Fill(0, updates);
+  const ValueId stays = e.Compare(CompareDirection::kEq, x, y);
+  const ValueId equal = e.Compare(CompareDirection::kEq, updates, windows.Gather(y));
+  const ValueId wins = e.Binary(CoreOp::kAnd, equal, windows.Fits());
+  const ValueId winners = e.Select(wins, e.Fill(1, updates), no_update);
+  const ValueId count = windows.Scatter(ScatterCombiner::kAdd, e.Select(stays, one, zero), winners);
+  const ValueId own = call.has(0) ? e.Select(stays, call.tangents[0], zero) : zero;
+  const ValueId moved = call.has(2) ? e.Select(wins, call.tangents[2], no_update) : no_update;
+  return e.Div(windows.Scatter(ScatterCombiner::kAdd, own, moved), count);
+}
+
+// The factors of one place. `product` is that of those that are not 0, and `zeros` their number.
+ValueId OtherFactors(Terms& e, ValueId factor, ValueId product, ValueId zeros) {
+  const ValueId none = e.Fill(0, factor), one = e.Fill(1, factor);
+  const ValueId is_zero = e.Compare(CompareDirection::kEq, factor, none);
+  const ValueId quotient = e.Div(product, e.Select(is_zero, one, factor));
+  const ValueId wanted = e.Select(is_zero, one, none);  // the zeros among them that are this factor itself
+  return e.Select(e.Compare(CompareDirection::kEq, zeros, wanted), quotient, none);
+}
+
+// Each factor's tangent, times all other factors at its place.
+ValueId ProductTangent(JvpCall& call, IndexedWindows& windows) {
+  Terms e(call.graph);
+  const ValueId x = call.operands[0], updates = call.operands[2];
+  const auto is_zero = [&e](ValueId factor) { return e.Compare(CompareDirection::kEq, factor, e.Fill(0, factor)); };
+  const auto count = [&](ValueId factor) { return e.Select(is_zero(factor), e.Fill(1, factor), e.Fill(0, factor)); };
+  const auto rest = [&](ValueId factor) { return e.Select(is_zero(factor), e.Fill(1, factor), factor); };
+  const ValueId zeros = windows.Scatter(ScatterCombiner::kAdd, count(x), count(updates));
+  const ValueId product = windows.Scatter(ScatterCombiner::kMultiply, rest(x), rest(updates));
+  const ValueId own = call.has(0) ? e.Mul(call.tangents[0], OtherFactors(e, x, product, zeros)) : e.Fill(0, x);
+  if (!call.has(2)) return own;
+  const ValueId others = OtherFactors(e, updates, windows.Gather(product), windows.Gather(zeros));
+  return windows.Scatter(ScatterCombiner::kAdd, own, e.Mul(call.tangents[2], others));
+}
+
+}  // namespace
+
+void TransposeGather(TransposeCall& call) {
+  const TensorType& operand = *call.operand_types[0];
+  IndexedWindows windows(call.graph, WindowAxes::Of(call.attrs, kGatherNames), operand.shape, call.operands[1],
+                         call.result_types[0]->shape);
+  call.operand_cotangents[0] = windows.Scatter(ScatterCombiner::kAdd, Terms(call.graph).Zeros(operand),
+                                               windows.ClampedIndices(), call.cotangents[0]);
+}
+
+void JvpScatter(JvpCall& call) {
+  Terms e(call.graph);
+  const TensorType operand = call.graph.type(call.operands[0]), updates = call.graph.type(call.operands[2]);
+  IndexedWindows windows(call.graph, WindowAxes::Of(call.attrs, kScatterNames), operand.shape, call.operands[1],
+                         updates.shape);
+  if (windows.never_fit()) {
+    call.result_tangents[0] = call.tangents[0];
+    return;
+  }
+  switch (static_cast<ScatterCombiner>(call.attrs.Int("combiner"))) {
+    case ScatterCombiner::kAdd:
+    case ScatterCombiner::kSet: {
+      const ValueId t = e.OrZeros(call.tangents[0], operand), moved = e.OrZeros(call.tangents[2], updates);
+      call.result_tangents[0] = call.graph.Add(call.op, call.attrs, {t, call.operands[1], moved});
+      return;
+    }
+    case ScatterCombiner::kMultiply:
+      call.result_tangents[0] = ProductTangent(call, windows);
+      return;
+    case ScatterCombiner::kMinimum:
+    case ScatterCombiner::kMaximum:
+      call.result_tangents[0] = ExtremeTangent(call, windows);
+      return;
+  }
+}
+
+// Of sums, and of SET: there the update that came last at a place has its cotangent, and no other, nor the operand.
+void TransposeScatter(TransposeCall& call) {
+  Terms e(call.graph);
+  const TensorType &operand = *call.operand_types[0], &updates = *call.operand_types[2];
+  const ValueId ct = call.cotangents[0];
+  IndexedWindows windows(call.graph, WindowAxes::Of(call.attrs, kScatterNames), operand.shape, call.operands[1],
+                         updates.shape);
+  if (static_cast<ScatterCombiner>(call.attrs.Int("combiner")) == ScatterCombiner::kAdd) {
+    if (call.is_linear(0)) call.operand_cotangents[0] = ct;
+    if (call.is_linear(2)) {
+      call.operand_cotangents[2] = e.Select(windows.Fits(), windows.Gather(ct), e.Zeros(updates));
+    }
+    return;
+  }
+  const ValueId numbers = NumberUpdates(call.graph, updates.shape);
+  const ValueId nobody = e.Zeros({.dtype = DType::kI64, .shape = operand.shape});
+  const ValueId last = windows.Scatter(ScatterCombiner::kSet, nobody, numbers);
+  if (call.is_linear(0)) {
+    call.operand_cotangents[0] = e.Select(e.Compare(CompareDirection::kEq, last, nobody), ct, e.Fill(0, ct));
+  }
+  if (call.is_linear(2)) {
+    const ValueId is_last = e.Compare(CompareDirection::kEq, windows.Gather(last), numbers);
+    call.operand_cotangents[2] =
+        e.Select(e.Binary(CoreOp::kAnd, is_last, windows.Fits()), windows.Gather(ct), e.Zeros(updates));
+  }
+}
+
+}  // namespace tensord

@@ -1,0 +1,222 @@
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "engine/autodiff/differentiate.h"
+#include "engine/ir/parser.h"
+#include "engine/ir/printer.h"
+#include "engine/ir/verifier.h"
+#include "engine/ops/core_ops.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/graphs/derivative_check.h"
+#include "tests/testlib/numbers/literal_of.h"
+
+namespace tensord {
+namespace {
+
+// A function: its inputs, with numbers between `low` and `high`, and its nodes, the last of which is %y.
+struct RuleCase {
+  std::string name, inputs, nodes;
+  double low = 0.2, high = 0.9;
+};
+
+Graph Parsed(const RuleCase& c, absl::string_view dtype) {
+  const std::string text =
+      absl::StrReplaceAll(absl::StrCat("graph \"g\" {\n", c.inputs, "\n", c.nodes, "\n output \"y\" = %y\n}"),
+                          {{"T[", absl::StrCat(dtype, "[")}});
+  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
+  EXPECT_TRUE(graph.ok()) << graph.status() << "\n" << text;
+  if (!graph.ok()) return {};
+  const auto guards = InferTypes(&*graph);
+  EXPECT_TRUE(guards.ok()) << guards.status() << "\n" << text;
+  return *std::move(graph);
+}
+
+// Arguments for the inputs; a symbol is 3.
+std::vector<Literal> RandomArguments(const Graph& graph, double low, double high, std::mt19937_64* random) {
+  std::uniform_real_distribution<double> number(low, high);
+  std::vector<Literal> arguments;
+  for (const GraphInput& input : graph.inputs()) {
+    ConcreteType type{.dtype = input.type.dtype, .shape = {}};
+    for (const Dim& dim : input.type.shape) {
+      type.shape.push_back(dim.size.Evaluate([](const DimAtom&) { return absl::StatusOr<int64_t>(3); }).value());
+    }
+    absl::StatusOr<Literal> literal = Literal::Create(type);
+    EXPECT_TRUE(literal.ok());
+    double* const parts = reinterpret_cast<double*>(literal->mutable_data());
+    for (size_t i = 0; i < literal->bytes().size() / sizeof(double); ++i) parts[i] = number(*random);
+    arguments.push_back(*std::move(literal));
+  }
+  return arguments;
+}
+
+void ExpectRightDerivatives(const Graph& graph, const RuleCase& c, absl::string_view what) {
+  std::mt19937_64 random(7);
+  const std::vector<Literal> arguments = RandomArguments(graph, c.low, c.high, &random);
+  const absl::StatusOr<DerivativeErrors> errors = MeasureDerivatives(graph, arguments, &random);
+  ASSERT_TRUE(errors.ok()) << c.name << " " << what << ": " << errors.status() << "\n" << PrintGraph(graph);
+  EXPECT_LT(errors->jvp, 1e-7) << c.name << " " << what << "\n" << PrintGraph(graph);
+  EXPECT_LT(errors->adjoint, 1e-12) << c.name << " " << what << "\n" << PrintGraph(graph);
+}
+
+// Checks the function, and the derivatives of its JVP and of its VJP.
+void ExpectRightRule(const RuleCase& c, absl::string_view dtype) {
+  const Graph graph = Parsed(c, dtype);
+  if (graph.nodes().empty()) return;
+  ExpectRightDerivatives(graph, c, dtype);
+  for (const DerivativeMode mode : {DerivativeMode::kJvp, DerivativeMode::kVjp}) {
+    absl::StatusOr<Graph> derivative = Differentiate(graph, {.mode = mode, .wrt = {}, .keep_outputs = true});
+    ASSERT_TRUE(derivative.ok()) << derivative.status();
+    const auto guards = InferTypes(&*derivative);
+    ASSERT_TRUE(guards.ok()) << guards.status() << "\n" << PrintGraph(*derivative);
+    ExpectRightDerivatives(*derivative, c, mode == DerivativeMode::kJvp ? "of its JVP" : "of its VJP");
+  }
+}
+
+TEST(DerivativeRules, AreThoseOfElementwiseFunctions) {
+  for (const char* op : {"negate", "conj",  "abs",      "exp",   "log",  "sin",   "cos",  "tanh", "sqrt", "rsqrt",
+                         "expm1",  "log1p", "logistic", "real",  "imag", "tan",   "cbrt", "sinh", "cosh", "asin",
+                         "acos",   "atan",  "asinh",    "atanh", "log2", "log10", "exp2", "sign"}) {
+    const RuleCase c{op, "%x = input : T[4]", absl::StrCat("%y = ", op, "(%x)")};
+    ExpectRightRule(c, "f64");
+    ExpectRightRule(c, "c128");
+  }
+  for (const char* op : {"erf", "floor", "ceil", "round_nearest_even"}) {
+    ExpectRightRule({op, "%x = input : T[4]", absl::StrCat("%y = ", op, "(%x)"), 0.55, 0.9}, "f64");
+  }
+  ExpectRightRule({"acosh", "%x = input : T[4]", "%y = acosh(%x)", 1.5, 3}, "f64");
+  ExpectRightRule({"acosh", "%x = input : T[4]", "%y = acosh(%x)", -3, -1.5}, "c128");
+}
+
+TEST(DerivativeRules, AreThoseOfFunctionsOfTwoNumbers) {
+  for (const char* op : {"add", "subtract", "multiply", "divide", "maximum", "minimum", "pow", "remainder", "atan2"}) {
+    const RuleCase c{op, "%a = input : T[5] %b = input : T[5]", absl::StrCat("%y = ", op, "(%a, %b)")};
+    ExpectRightRule(c, "f64");
+    if (op != std::string("remainder") && op != std::string("atan2")) ExpectRightRule(c, "c128");
+  }
+  ExpectRightRule({"complex", "%a = input : T[5] %b = input : T[5]", "%z = complex(%a, %b) %y = multiply(%z, %z)"},
+                  "f64");
+  ExpectRightRule({"squared", "%a = input : T[5]", "%y = multiply(%a, %a)"}, "c128");
+  ExpectRightRule({"one operand", "%a = input : T[5]", "%e = exp(%a) %y = divide(%a, %e)"}, "c128");
+}
+
+TEST(DerivativeRules, AreThoseOfSelections) {
+  const std::string ab = "%a = input : T[6] %b = input : T[6]";
+  ExpectRightRule({"select", ab, "%p = compare(%a, %b) {direction = lt} %e = exp(%a) %y = select(%p, %e, %b)"}, "f64");
+  ExpectRightRule({"clamp", ab + " %c = input : T[6]", "%y = clamp(%a, %b, %c)"}, "f64");
+  ExpectRightRule({"clamp by numbers", "%a = input : T[] %b = input : T[6] %c = input : T[]", "%y = clamp(%a, %b, %c)"},
+                  "f64");
+  ExpectRightRule({"convert", "%a = input : f64[4] %b = input : c128[4]",
+                   "%z = convert(%a) {dtype = c128} %w = multiply(%z, %b) %y = convert(%w) {dtype = f64}"},
+                  "f64");
+}
+
+TEST(DerivativeRules, AreThoseOfStructure) {
+  const std::string x = "%x = input : T[2,3,2]";
+  for (const char* dtype : {"f64", "c128"}) {
+    for (const char* node :
+         {"transpose(%s) {permutation = [2, 0, 1]}", "reshape(%s) {shape = [3, 4]}",
+          "reshape(%s) {shape = [6, 2], order = row_major}",
+          "broadcast_in_dim(%s) {shape = [3, 2, 4, 2], broadcast_dimensions = [1, 0, 3]}",
+          "slice(%s) {start_indices = [0, 1, 0], limit_indices = [2, 3, 1], strides = [1, 2, 1]}",
+          "slice(%s) {start_indices = [0, 0, 1], limit_indices = [2, 3, 2]}", "reverse(%s) {dimensions = [0, 1]}",
+          "extract_diag(%s) {axis_a = 0, axis_b = 2}", "extract_diag(%s) {axis_a = 2, axis_b = 0}",
+          "embed_diag(%s) {axis_a = 1, axis_b = 0}", "embed_diag(%s) {axis_a = 1, axis_b = 3}",
+          "tril(%s) {diagonal = 0}", "triu(%s) {diagonal = 1}", "concatenate(%s, %x, %s) {dimension = 1}"}) {
+      ExpectRightRule({node, x, absl::StrCat("%s = sin(%x) %y = ", node)}, dtype);
+    }
+    ExpectRightRule({"repeated axis", "%x = input : T[1,3]",
+                     "%y = broadcast_in_dim(%x) {shape = [3, 4, 2], broadcast_dimensions = [1, 0]}"},
+                    dtype);
+    for (const char* pad : {"edge_padding_low = [1, 2], edge_padding_high = [0, 1], interior_padding = [2, 0]",
+                            "edge_padding_low = [-1, 2], edge_padding_high = [1, -1], interior_padding = [1, 1]",
+                            "edge_padding_low = [-1, 0], edge_padding_high = [2, 0]"}) {
+      ExpectRightRule(
+          {pad, "%x = input : T[3,2] %v = input : T[]", absl::StrCat("%s = sin(%x) %y = pad(%s, %v) {", pad, "}")},
+          dtype);
+    }
+  }
+}
+
+TEST(DerivativeRules, AreThoseOfReductions) {
+  for (const char* kind : {"sum", "product", "max", "min"}) {
+    for (const char* dimensions : {"[1]", "[0, 2]", "[]", "[2, 1, 0]"}) {
+      const RuleCase c{absl::StrCat(kind, dimensions), "%x = input : T[2,5,3]",
+                       absl::StrCat("%s = sin(%x) %y = reduce(%s) {kind = ", kind, ", dimensions = ", dimensions, "}")};
+      ExpectRightRule(c, "f64");
+      ExpectRightRule(c, "c128");
+    }
+  }
+  ExpectRightRule({"nothing", "%x = input : T[2,0]", "%y = reduce(%x) {kind = product, dimensions = [1]}"}, "f64");
+  ExpectRightRule({"product of zeros", "%x = input : T[6]",
+                   "%f = floor(%x) %g = multiply(%f, %x) %y = reduce(%g) {kind = product, dimensions = [0]}"},
+                  "f64");
+}
+
+TEST(DerivativeRules, AreThoseOfContractions) {
+  for (const char* dtype : {"f64", "c128"}) {
+    ExpectRightRule({"matrices", "%a = input : T[2,3] %b = input : T[3,4]",
+                     "%y = dot_general(%a, %b) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}"},
+                    dtype);
+    ExpectRightRule(
+        {"two of each", "%a = input : T[2,3,4,5,6] %b = input : T[6,3,2,5]",
+         "%y = dot_general(%a, %b) {lhs_contracting_dimensions = [1, 0], rhs_contracting_dimensions = [1, 2], "
+         "lhs_batching_dimensions = [4, 3], rhs_batching_dimensions = [0, 3]}"},
+        dtype);
+    ExpectRightRule({"with itself", "%a = input : T[3,3]",
+                     "%y = dot_general(%a, %a) {lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]}"},
+                    dtype);
+  }
+}
+
+TEST(DerivativeRules, AreThoseOfIndexing) {
+  const std::string gather =
+      "{offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1, slice_sizes = [2, "
+      "1]}";
+  const std::string scatter =
+      "{update_window_dims = [0], inserted_window_dims = [1], scatter_dims_to_operand_dims = [1], index_vector_dim = 1";
+  const std::string indices = "%i = constant() {value = i32[4] [1, 7, 1, -2]}";
+  for (const char* dtype : {"f64", "c128"}) {
+    ExpectRightRule({"gather", "%x = input : T[3,4]", indices + "%s = sin(%x) %y = gather(%s, %i) " + gather}, dtype);
+    for (const char* combiner : {"add", "set", "multiply", "minimum", "maximum"}) {
+      ExpectRightRule(
+          {combiner, "%x = input : T[3,4] %u = input : T[2,4]",
+           absl::StrCat(indices, "%s = sin(%x) %y = scatter(%s, %i, %u) ", scatter, ", combiner = ", combiner, "}")},
+          dtype);
+    }
+    const std::string at = "%i = constant() {value = i64[2] [5, 1]}";
+    ExpectRightRule(
+        {"dynamic_slice", "%x = input : T[3,4]", at + "%s = sin(%x) %y = dynamic_slice(%s, %i) {slice_sizes = [2, 2]}"},
+        dtype);
+    ExpectRightRule({"dynamic_update_slice", "%x = input : T[3,4] %u = input : T[2,2]",
+                     at + "%s = sin(%x) %y = dynamic_update_slice(%s, %u, %i)"},
+                    dtype);
+    ExpectRightRule({"pad_to_match", "%x = input : T[3,4] %u = input : T[5,2]",
+                     "%s = sin(%x) %y = pad_to_match(%s, %u) {dimension = 0}"},
+                    dtype);
+    ExpectRightRule({"dynamic_truncate", "%x = input : T[3,4]",
+                     "%n = constant() {value = i64[] [2]} %s = sin(%x) %t = dynamic_truncate(%s, %n) {dimension = 1} "
+                     "%m = multiply(%t, %t) %y = reduce(%m) {kind = sum, dimensions = [0, 1]}"},
+                    dtype);
+  }
+}
+
+TEST(DerivativeRules, HoldForSymbolicSizes) {
+  for (const char* dtype : {"f64", "c128"}) {
+    const std::string x = "%x = input : T[n,2] %u = input : T[m,2]";
+    for (const char* nodes :
+         {"%y = slice(%s) {start_indices = [1, 0], limit_indices = [3, 2], strides = [2, 1]}",
+          "%y = concatenate(%s, %u, %s) {dimension = 0}", "%y = reduce(%s) {kind = product, dimensions = [0]}",
+          "%y = reduce(%s) {kind = max, dimensions = [0]}", "%y = reshape(%s) {shape = [2*n]}",
+          "%y = broadcast_in_dim(%s) {shape = [m, n, 2], broadcast_dimensions = [1, 2]}",
+          "%i = constant() {value = i32[2] [2, 0]} %y = gather(%s, %i) {offset_dims = [1], collapsed_slice_dims = [0], "
+          "start_index_map = [0], index_vector_dim = 1, slice_sizes = [1, 2]}",
+          "%y = dot_general(%s, %u) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]}"}) {
+      ExpectRightRule({nodes, x, absl::StrCat("%s = sin(%x) ", nodes)}, dtype);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensord
