@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/families/fft/fft_derivative.h"
 #include "engine/families/fft/fft_steps.h"
 #include "engine/ops/axis_checks.h"
 #include "engine/ops/axis_order.h"
@@ -234,8 +235,8 @@ constexpr OpDef kOps[] = {
      .refusals = kRefusals,
      .reference = &ReferenceFft,
      .permute = &PermuteFft,
-     .jvp = Facet<JvpRule>::None("its rule is not written yet"),
-     .linear_transpose = Facet<TransposeRule>::None("its rule is not written yet"),
+     .jvp = &JvpFft,
+     .linear_transpose = &TransposeFft,
      .work = &FftWork}};
 
 }  // namespace

@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_FAMILIES_LINALG_FACTORIZATIONS_H_
 #define TENSORD_ENGINE_FAMILIES_LINALG_FACTORIZATIONS_H_
 
+#include "engine/families/linalg/derivatives.h"
 #include "engine/families/linalg/matrix_op.h"
 
 namespace tensord {
@@ -28,7 +29,8 @@ inline constexpr OpDef kCholeskyDef =
                  .summary = "(A) -> L, A = L L^H, the upper triangle of L zero. Reads the lower triangle of A only.",
                  .infer = &InferCholesky,
                  .refusals = kSquareRefusals,
-                 .reference = &ReferenceCholesky});
+                 .reference = &ReferenceCholesky,
+                 .jvp = &JvpCholesky});
 
 inline constexpr OpDef kLuDef = WithKernels(
     {.op = LinalgOp::kLu,

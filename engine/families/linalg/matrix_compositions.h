@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_FAMILIES_LINALG_MATRIX_COMPOSITIONS_H_
 #define TENSORD_ENGINE_FAMILIES_LINALG_MATRIX_COMPOSITIONS_H_
 
+#include "engine/families/linalg/derivatives.h"
 #include "engine/families/linalg/matrix_op.h"
 
 namespace tensord {
@@ -45,7 +46,8 @@ inline constexpr OpDef kInverseDef =
                  .summary = "(A) -> A^-1. A singular A fails the run and names the batch index.",
                  .infer = &InferInverse,
                  .refusals = kSquareRefusals,
-                 .reference = &ReferenceInverse},
+                 .reference = &ReferenceInverse,
+                 .jvp = &JvpInverse},
                 &ExpandInverse);
 
 inline constexpr OpDef kDeterminantDef = Composition({.op = LinalgOp::kDeterminant,
@@ -53,7 +55,8 @@ inline constexpr OpDef kDeterminantDef = Composition({.op = LinalgOp::kDetermina
                                                       .summary = "(A) -> det A.",
                                                       .infer = &InferDeterminant,
                                                       .refusals = kSquareRefusals,
-                                                      .reference = &ReferenceDeterminant},
+                                                      .reference = &ReferenceDeterminant,
+                                                      .jvp = &JvpDeterminant},
                                                      &ExpandDeterminant);
 
 inline constexpr OpDef kSignLogDeterminantDef =
@@ -63,7 +66,8 @@ inline constexpr OpDef kSignLogDeterminantDef =
                  .infer = &InferSignLogDeterminant,
                  .refusals = kSquareRefusals,
                  .reference = &ReferenceSignLogDeterminant,
-                 .num_results = 2},
+                 .num_results = 2,
+                 .jvp = &JvpSignLogDeterminant},
                 &ExpandSignLogDeterminant);
 
 inline constexpr OpDef kPseudoInverseDef =

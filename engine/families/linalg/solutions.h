@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_FAMILIES_LINALG_SOLUTIONS_H_
 #define TENSORD_ENGINE_FAMILIES_LINALG_SOLUTIONS_H_
 
+#include "engine/families/linalg/derivatives.h"
 #include "engine/families/linalg/matrix_op.h"
 
 namespace tensord {
@@ -35,7 +36,9 @@ inline constexpr OpDef kSolveDef =
                  .operands = 2,
                  .infer = &InferSolve,
                  .refusals = kSolveRefusals,
-                 .reference = &ReferenceSolve});
+                 .reference = &ReferenceSolve,
+                 .jvp = &JvpSolve,
+                 .linear_transpose = &TransposeSolve});
 
 inline constexpr OpDef kTriangularSolveDef = WithKernels(
     {.op = LinalgOp::kTriangularSolve,
@@ -45,7 +48,9 @@ inline constexpr OpDef kTriangularSolveDef = WithKernels(
      .attrs = kTriangularSolveAttrs,
      .infer = &InferTriangularSolve,
      .refusals = kSolveRefusals,
-     .reference = &ReferenceTriangularSolve});
+     .reference = &ReferenceTriangularSolve,
+     .jvp = &JvpTriangularSolve,
+     .linear_transpose = &TransposeTriangularSolve});
 
 }  // namespace tensord
 

@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_FAMILIES_LINALG_SPECTRA_H_
 #define TENSORD_ENGINE_FAMILIES_LINALG_SPECTRA_H_
 
+#include "engine/families/linalg/derivatives.h"
 #include "engine/families/linalg/matrix_op.h"
 
 namespace tensord {
@@ -29,14 +30,16 @@ inline constexpr OpDef kSvdDef = WithKernels(
      .infer = &InferSvd,
      .refusals = kMatrixRefusals,
      .reference = &ReferenceSvd,
-     .num_results = 3});
+     .num_results = 3,
+     .jvp = &JvpSvd});
 
 inline constexpr OpDef kSvdValuesDef = WithKernels({.op = LinalgOp::kSvdValues,
                                                     .name = "tensord.linalg.v1.SvdValues",
                                                     .summary = "(A) -> S, the singular values, real and descending.",
                                                     .infer = &InferSvdValues,
                                                     .refusals = kMatrixRefusals,
-                                                    .reference = &ReferenceSvdValues});
+                                                    .reference = &ReferenceSvdValues,
+                                                    .jvp = &JvpSvdValues});
 
 inline constexpr OpDef kEighDef = WithKernels(
     {.op = LinalgOp::kEigh,
@@ -45,7 +48,8 @@ inline constexpr OpDef kEighDef = WithKernels(
      .infer = &InferEigh,
      .refusals = kSquareRefusals,
      .reference = &ReferenceEigh,
-     .num_results = 2});
+     .num_results = 2,
+     .jvp = &JvpEigh});
 
 inline constexpr OpDef kEighValuesDef =
     WithKernels({.op = LinalgOp::kEighValues,
@@ -53,7 +57,8 @@ inline constexpr OpDef kEighValuesDef =
                  .summary = "(A) -> values, real and ascending. Reads the lower triangle of A only.",
                  .infer = &InferEighValues,
                  .refusals = kSquareRefusals,
-                 .reference = &ReferenceEighValues});
+                 .reference = &ReferenceEighValues,
+                 .jvp = &JvpEighValues});
 
 inline constexpr OpDef kEigDef =
     WithKernels({.op = LinalgOp::kEig,

@@ -23,27 +23,6 @@ ValueId Pad(DerivativeBuilder& graph, ValueId x, ValueId value, std::vector<int6
   return graph.Add(Def(CoreOp::kPad), std::move(attrs), {x, value});
 }
 
-// Pads the high end of an axis with zeros to a size.
-ValueId PadAxis(DerivativeBuilder& graph, ValueId x, size_t axis, const Dim& size) {
-  Terms e(graph);
-  SymbolicShape shape(axis, Dim(1));
-  shape.push_back(size);
-  Attributes attrs(Def(CoreOp::kPadToMatch).attrs);
-  attrs.Set("dimension", static_cast<int64_t>(axis));
-  return graph.Add(Def(CoreOp::kPadToMatch), std::move(attrs),
-                   {x, e.Zeros({.dtype = DType::kBool, .shape = std::move(shape)})});
-}
-
-// Returns the first entries of x that make the shape.
-ValueId Head(DerivativeBuilder& graph, ValueId x, const TensorType& type) {
-  Terms e(graph);
-  const std::vector<int64_t> zeros(type.shape.size(), 0);
-  if (!type.is_static()) return e.Window(x, e.Integers(zeros, DType::kI64), type.shape);
-  std::vector<int64_t> limits;
-  for (const Dim& dim : type.shape) limits.push_back(dim.size.constant());
-  return e.Slice(x, zeros, std::move(limits), {});
-}
-
 }  // namespace
 
 // Puts zeros where the slice took nothing. An axis of a symbolic size is padded to it at its high end.
@@ -63,7 +42,7 @@ void TransposeSlice(TransposeCall& call) {
   ValueId ct = Pad(call.graph, call.cotangents[0], Terms(call.graph).Scalar(0, operand.dtype), std::move(low),
                    std::move(high), std::move(interior));
   for (size_t i = 0; i < operand.shape.size(); ++i) {
-    if (!operand.shape[i].is_static()) ct = PadAxis(call.graph, ct, i, operand.shape[i]);
+    if (!operand.shape[i].is_static()) ct = Terms(call.graph).PaddedTo(ct, i, operand.shape[i]);
   }
   call.operand_cotangents[0] = ct;
 }
@@ -149,12 +128,13 @@ void TransposeReverse(TransposeCall& call) {
 }
 
 void TransposePadToMatch(TransposeCall& call) {
-  if (call.is_linear(0)) call.operand_cotangents[0] = Head(call.graph, call.cotangents[0], *call.operand_types[0]);
+  if (call.is_linear(0))
+    call.operand_cotangents[0] = Terms(call.graph).Head(call.cotangents[0], call.operand_types[0]->shape);
 }
 
 void TransposeDynamicTruncate(TransposeCall& call) {
   const size_t axis = static_cast<size_t>(call.attrs.Int("dimension"));
-  call.operand_cotangents[0] = PadAxis(call.graph, call.cotangents[0], axis, call.operand_types[0]->shape[axis]);
+  call.operand_cotangents[0] = Terms(call.graph).PaddedTo(call.cotangents[0], axis, call.operand_types[0]->shape[axis]);
 }
 
 void TransposeDynamicSlice(TransposeCall& call) {

@@ -108,6 +108,34 @@ ValueId Terms::Slice(ValueId x, std::vector<int64_t> starts, std::vector<int64_t
   return graph_.Add(Def(CoreOp::kSlice), std::move(attrs), {x});
 }
 
+ValueId Terms::PaddedTo(ValueId x, size_t axis, const Dim& size) {
+  SymbolicShape shape(axis, Dim(1));
+  shape.push_back(size);
+  Attributes attrs(Def(CoreOp::kPadToMatch).attrs);
+  attrs.Set("dimension", static_cast<int64_t>(axis));
+  const ValueId reference = Zeros({.dtype = DType::kBool, .shape = std::move(shape)});
+  return graph_.Add(Def(CoreOp::kPadToMatch), std::move(attrs), {x, reference});
+}
+
+ValueId Terms::Head(ValueId x, const SymbolicShape& shape) {
+  std::vector<int64_t> zeros(shape.size(), 0), limits;
+  for (const Dim& dim : shape) {
+    if (!dim.is_static()) return Window(x, Integers(zeros, DType::kI64), shape);
+    limits.push_back(dim.size.constant());
+  }
+  return Slice(x, std::move(zeros), std::move(limits), {});
+}
+
+ValueId Terms::Resized(ValueId x, SymbolicShape shape, size_t axis, const Dim& size) {
+  const Dim from = shape[axis];
+  if (from == size) return x;
+  shape[axis] = size;
+  const bool is_known = from.is_static() && size.is_static();
+  if (!is_known || from.size.constant() < size.size.constant()) x = PaddedTo(x, axis, size);
+  if (!is_known || from.size.constant() > size.size.constant()) x = Head(x, shape);
+  return x;
+}
+
 ValueId Terms::Window(ValueId x, ValueId starts, const SymbolicShape& shape) {
   Attributes attrs(Def(CoreOp::kGatherDynamicSliceSizes).attrs);
   attrs.Set("offset_dims", AllAxes(shape.size()));

@@ -55,6 +55,13 @@ class Terms {
   // Returns the window of x that begins at `starts`, I64 of rank 1 with an entry an axis, and has the shape.
   ValueId Window(ValueId x, ValueId starts, const SymbolicShape& shape);
 
+  // Pads the high end of an axis with zeros to a size, if it is shorter.
+  ValueId PaddedTo(ValueId x, size_t axis, const Dim& size);
+  // Returns the first entries of x that make the shape.
+  ValueId Head(ValueId x, const SymbolicShape& shape);
+  // Returns x, of that shape, with an axis cut or padded with zeros to a size.
+  ValueId Resized(ValueId x, SymbolicShape shape, size_t axis, const Dim& size);
+
  private:
   DerivativeBuilder& graph_;
 };

@@ -1,78 +1,11 @@
-#include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "engine/autodiff/differentiate.h"
-#include "engine/ir/parser.h"
-#include "engine/ir/printer.h"
-#include "engine/ir/verifier.h"
-#include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
-#include "tests/testlib/graphs/derivative_check.h"
-#include "tests/testlib/numbers/literal_of.h"
+#include "tests/unit/engine/autodiff/rule_case.h"
 
 namespace tensord {
 namespace {
-
-// A function: its inputs, with numbers between `low` and `high`, and its nodes, the last of which is %y.
-struct RuleCase {
-  std::string name, inputs, nodes;
-  double low = 0.2, high = 0.9;
-};
-
-Graph Parsed(const RuleCase& c, absl::string_view dtype) {
-  const std::string text =
-      absl::StrReplaceAll(absl::StrCat("graph \"g\" {\n", c.inputs, "\n", c.nodes, "\n output \"y\" = %y\n}"),
-                          {{"T[", absl::StrCat(dtype, "[")}});
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
-  EXPECT_TRUE(graph.ok()) << graph.status() << "\n" << text;
-  if (!graph.ok()) return {};
-  const auto guards = InferTypes(&*graph);
-  EXPECT_TRUE(guards.ok()) << guards.status() << "\n" << text;
-  return *std::move(graph);
-}
-
-// Arguments for the inputs; a symbol is 3.
-std::vector<Literal> RandomArguments(const Graph& graph, double low, double high, std::mt19937_64* random) {
-  std::uniform_real_distribution<double> number(low, high);
-  std::vector<Literal> arguments;
-  for (const GraphInput& input : graph.inputs()) {
-    ConcreteType type{.dtype = input.type.dtype, .shape = {}};
-    for (const Dim& dim : input.type.shape) {
-      type.shape.push_back(dim.size.Evaluate([](const DimAtom&) { return absl::StatusOr<int64_t>(3); }).value());
-    }
-    absl::StatusOr<Literal> literal = Literal::Create(type);
-    EXPECT_TRUE(literal.ok());
-    double* const parts = reinterpret_cast<double*>(literal->mutable_data());
-    for (size_t i = 0; i < literal->bytes().size() / sizeof(double); ++i) parts[i] = number(*random);
-    arguments.push_back(*std::move(literal));
-  }
-  return arguments;
-}
-
-void ExpectRightDerivatives(const Graph& graph, const RuleCase& c, absl::string_view what) {
-  std::mt19937_64 random(7);
-  const std::vector<Literal> arguments = RandomArguments(graph, c.low, c.high, &random);
-  const absl::StatusOr<DerivativeErrors> errors = MeasureDerivatives(graph, arguments, &random);
-  ASSERT_TRUE(errors.ok()) << c.name << " " << what << ": " << errors.status() << "\n" << PrintGraph(graph);
-  EXPECT_LT(errors->jvp, 1e-7) << c.name << " " << what << "\n" << PrintGraph(graph);
-  EXPECT_LT(errors->adjoint, 1e-12) << c.name << " " << what << "\n" << PrintGraph(graph);
-}
-
-// Checks the function, and the derivatives of its JVP and of its VJP.
-void ExpectRightRule(const RuleCase& c, absl::string_view dtype) {
-  const Graph graph = Parsed(c, dtype);
-  if (graph.nodes().empty()) return;
-  ExpectRightDerivatives(graph, c, dtype);
-  for (const DerivativeMode mode : {DerivativeMode::kJvp, DerivativeMode::kVjp}) {
-    absl::StatusOr<Graph> derivative = Differentiate(graph, {.mode = mode, .wrt = {}, .keep_outputs = true});
-    ASSERT_TRUE(derivative.ok()) << derivative.status();
-    const auto guards = InferTypes(&*derivative);
-    ASSERT_TRUE(guards.ok()) << guards.status() << "\n" << PrintGraph(*derivative);
-    ExpectRightDerivatives(*derivative, c, mode == DerivativeMode::kJvp ? "of its JVP" : "of its VJP");
-  }
-}
 
 TEST(DerivativeRules, AreThoseOfElementwiseFunctions) {
   for (const char* op : {"negate", "conj",  "abs",      "exp",   "log",  "sin",   "cos",  "tanh", "sqrt", "rsqrt",
