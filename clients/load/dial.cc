@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -25,8 +26,31 @@ absl::Status CannotConnect(absl::string_view target, int error) {
   return absl::UnavailableError(absl::StrCat("cannot connect to ", target, ": ", std::strerror(error)));
 }
 
+// Connects a socket, of which every wait ends soon after it is given up. Returns 0 or an error's number.
+int ConnectUnless(const std::atomic<bool>& is_given_up, int descriptor, const sockaddr* address, socklen_t size,
+                  absl::Duration timeout) {
+  constexpr int kLookMillis = 50;
+  const int flags = fcntl(descriptor, F_GETFL);
+  fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+  if (connect(descriptor, address, size) != 0) {
+    if (errno != EINPROGRESS) return errno;
+    pollfd made = {.fd = descriptor, .events = POLLOUT, .revents = 0};
+    int64_t left = absl::ToInt64Milliseconds(timeout);
+    for (; left > 0 && !is_given_up && poll(&made, 1, kLookMillis) <= 0; left -= kLookMillis) {
+    }
+    if (is_given_up) return ECANCELED;
+    if (left <= 0) return ETIMEDOUT;
+    int error = 0;
+    socklen_t error_size = sizeof(error);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &error_size) != 0) return errno;
+    if (error != 0) return error;
+  }
+  fcntl(descriptor, F_SETFL, flags);
+  return 0;
+}
+
 absl::StatusOr<Socket> Connect(absl::string_view target, int family, const sockaddr* address, socklen_t size,
-                               absl::Duration timeout) {
+                               absl::Duration timeout, const std::atomic<bool>* is_given_up) {
   Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (socket.descriptor() < 0) return CannotConnect(target, errno);
   const timeval limit = absl::ToTimeval(timeout);
@@ -34,7 +58,13 @@ absl::StatusOr<Socket> Connect(absl::string_view target, int family, const socka
   setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
   const int on = 1;
   if (family != AF_UNIX) setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  if (connect(socket.descriptor(), address, size) != 0) return CannotConnect(target, errno);
+  // One of the machine itself is connected at once.
+  if (is_given_up == nullptr || family == AF_UNIX) {
+    if (connect(socket.descriptor(), address, size) != 0) return CannotConnect(target, errno);
+  } else if (const int error = ConnectUnless(*is_given_up, socket.descriptor(), address, size, timeout); error != 0) {
+    if (error == ECANCELED) return absl::CancelledError(absl::StrCat("the connection to ", target, " was given up"));
+    return CannotConnect(target, error);
+  }
   return socket;
 }
 
@@ -45,7 +75,7 @@ absl::StatusOr<Socket> DialUnix(absl::string_view target, absl::string_view path
     return absl::InvalidArgumentError(absl::StrCat("a socket's path is empty or too long: ", target));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
-  return Connect(target, AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof(address), timeout);
+  return Connect(target, AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof(address), timeout, nullptr);
 }
 
 }  // namespace
@@ -66,7 +96,7 @@ void Socket::Cut() { shutdown(descriptor_, SHUT_RDWR); }
 
 int Socket::Duplicate() const { return fcntl(descriptor_, F_DUPFD_CLOEXEC, 0); }
 
-absl::StatusOr<Socket> Dial(absl::string_view target, absl::Duration timeout) {
+absl::StatusOr<Socket> Dial(absl::string_view target, absl::Duration timeout, const std::atomic<bool>* is_given_up) {
   absl::string_view address = target;
   if (absl::ConsumePrefix(&address, "unix:")) {
     absl::ConsumePrefix(&address, "//");
@@ -87,7 +117,8 @@ absl::StatusOr<Socket> Dial(absl::string_view target, absl::Duration timeout) {
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, &freeaddrinfo);
   absl::StatusOr<Socket> socket = absl::UnavailableError(absl::StrCat("no address belongs to ", target));
   for (const addrinfo* at = found; at != nullptr && !socket.ok(); at = at->ai_next) {
-    socket = Connect(target, at->ai_family, at->ai_addr, at->ai_addrlen, timeout);
+    if (absl::IsCancelled(socket.status())) break;
+    socket = Connect(target, at->ai_family, at->ai_addr, at->ai_addrlen, timeout, is_given_up);
   }
   return socket;
 }

@@ -1,6 +1,7 @@
 #ifndef TENSORD_CLIENTS_LOAD_DIAL_H_
 #define TENSORD_CLIENTS_LOAD_DIAL_H_
 
+#include <atomic>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -28,8 +29,10 @@ class Socket {
 };
 
 // Connects to "unix:/path" or "host:port", as gRPC spells them ("unix:///path" and "dns:///host:port" too). Reading and
-// writing fail after `timeout` as well. INVALID_ARGUMENT if it is no address, UNAVAILABLE if nobody listens.
-absl::StatusOr<Socket> Dial(absl::string_view target, absl::Duration timeout);
+// writing fail after `timeout` as well. INVALID_ARGUMENT if it is no address, UNAVAILABLE if nobody listens, CANCELLED
+// soon after another thread has set `is_given_up`, but for the time in which a name is looked up.
+absl::StatusOr<Socket> Dial(absl::string_view target, absl::Duration timeout,
+                            const std::atomic<bool>* is_given_up = nullptr);
 
 }  // namespace tensord::load
 

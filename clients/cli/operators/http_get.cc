@@ -1,5 +1,6 @@
 #include "clients/cli/operators/http_get.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ namespace tensord::cli {
 namespace {
 
 constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr int kLookMillis = 50;
 
 absl::Status Broken(absl::string_view address, absl::string_view what) {
   return absl::UnavailableError(absl::StrCat("no page from ", address, ": ", what));
@@ -35,11 +37,24 @@ absl::Status SendAll(const load::Socket& socket, absl::string_view address, absl
   return absl::OkStatus();
 }
 
+// Waits until there is something to read.
+absl::Status AwaitBytes(const load::Socket& socket, absl::string_view address, absl::Time deadline,
+                        const std::atomic<bool>* is_given_up) {
+  pollfd input = {.fd = socket.descriptor(), .events = POLLIN, .revents = 0};
+  while (poll(&input, 1, kLookMillis) <= 0) {
+    if (is_given_up != nullptr && *is_given_up) return absl::CancelledError("the page was given up");
+    if (client::SteadyNow() > deadline) return Broken(address, "it takes too long");
+  }
+  return absl::OkStatus();
+}
+
 // Returns all that the server sends until it closes the connection.
-absl::StatusOr<std::string> ReceiveAll(const load::Socket& socket, absl::string_view address, absl::Time deadline) {
+absl::StatusOr<std::string> ReceiveAll(const load::Socket& socket, absl::string_view address, absl::Time deadline,
+                                       const std::atomic<bool>* is_given_up) {
   std::string text;
   char buffer[1 << 16];
   while (true) {
+    if (const absl::Status there = AwaitBytes(socket, address, deadline, is_given_up); !there.ok()) return there;
     const ssize_t received = recv(socket.descriptor(), buffer, sizeof(buffer), 0);
     if (received == 0) return text;
     if (received < 0 && errno == EINTR) continue;
@@ -84,14 +99,15 @@ absl::StatusOr<std::string> BodyOf(absl::string_view address, absl::string_view 
 
 }  // namespace
 
-absl::StatusOr<std::string> GetPage(absl::string_view address, absl::string_view path, absl::Duration timeout) {
+absl::StatusOr<std::string> GetPage(absl::string_view address, absl::string_view path, absl::Duration timeout,
+                                    const std::atomic<bool>* is_given_up) {
   const absl::Time deadline = client::SteadyNow() + timeout;
-  const absl::StatusOr<load::Socket> socket = load::Dial(address, timeout);
+  const absl::StatusOr<load::Socket> socket = load::Dial(address, timeout, is_given_up);
   if (!socket.ok()) return socket.status();
   const absl::Status sent = SendAll(
       *socket, address, absl::StrCat("GET ", path, " HTTP/1.0\r\nHost: ", address, "\r\nConnection: close\r\n\r\n"));
   if (!sent.ok()) return sent;
-  const absl::StatusOr<std::string> text = ReceiveAll(*socket, address, deadline);
+  const absl::StatusOr<std::string> text = ReceiveAll(*socket, address, deadline, is_given_up);
   if (!text.ok()) return text.status();
   return BodyOf(address, path, *text);
 }

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +19,7 @@
 #include "clients/cli/shell/connection.h"
 #include "clients/cli/shell/interrupt.h"
 #include "clients/cli/shell/terminal.h"
+#include "clients/cpp/connection/cancellation.h"
 #include "clients/cpp/connection/steady_time.h"
 #include "tensord/client.h"
 #include "tensord/messages.h"
@@ -34,8 +38,8 @@ struct Look {
   std::vector<MetricSample> samples;
 };
 
-absl::StatusOr<Look> LookAt(const std::string& address, absl::Duration timeout) {
-  const absl::StatusOr<std::string> page = GetPage(address, "/metrics", timeout);
+absl::StatusOr<Look> LookAt(const std::string& address, absl::Duration timeout, const std::atomic<bool>& is_given_up) {
+  const absl::StatusOr<std::string> page = GetPage(address, "/metrics", timeout, &is_given_up);
   if (!page.ok()) return page.status();
   const absl::Time time = client::SteadyNow();
   absl::StatusOr<std::vector<MetricSample>> samples = ParsePrometheusText(*page);
@@ -49,10 +53,12 @@ class Watch {
   Watch(client::Client& client, std::string address, absl::Duration timeout)
       : client_(client), address_(std::move(address)), timeout_(timeout) {}
 
-  // Returns the changes since the look before; none if that is the first one, or the first after one that failed.
+  // Returns the changes since the look before; none if that is the first one, or the first after one that failed. Ends
+  // soon after GiveUp in another thread, for good.
   absl::StatusOr<std::optional<ServerView>> LookAgain() {
+    const client::Cancellation::Scope scope(&cancellation_);
     std::optional<Look> former = std::exchange(former_, std::nullopt);
-    absl::StatusOr<Look> look = LookAt(address_, timeout_);
+    absl::StatusOr<Look> look = LookAt(address_, timeout_, is_given_up_);
     if (!look.ok()) return look.status();
     const absl::StatusOr<v1::ServerInfo> info = client_.GetServerInfo();
     if (!info.ok()) return info.status();
@@ -61,20 +67,47 @@ class Watch {
     return CompareMetrics(former->samples, former_->samples, former_->time - former->time, *info);
   }
 
+  void GiveUp() {
+    is_given_up_ = true;
+    cancellation_.Cancel();
+  }
+
  private:
   client::Client& client_;
   const std::string address_;
   const absl::Duration timeout_;
   std::optional<Look> former_;
+  std::atomic<bool> is_given_up_ = false;
+  client::Cancellation cancellation_;
 };
 
-// Returns false if "q" or Ctrl-C ends the wait.
+// Waits so long, or less; tells whether "q" or Ctrl-C ended the wait.
+bool IsEnded(absl::Duration wait, Terminal& terminal) {
+  return Interrupt::flag() || terminal.WaitForKey(kQuit, wait) || Interrupt::flag();
+}
+
+// Returns false if "q" or Ctrl-C ends the wait. Looks at the keyboard however short it is.
 bool WaitFor(absl::Duration duration, Terminal& terminal) {
   const absl::Time end = client::SteadyNow() + duration;
-  for (absl::Time now = client::SteadyNow(); now < end; now = client::SteadyNow()) {
-    if (Interrupt::flag() || terminal.WaitForKey(kQuit, std::min(kLook, end - now))) return false;
+  absl::Duration left = duration;
+  do {
+    if (IsEnded(std::min(kLook, left), terminal)) return false;
+    left = end - client::SteadyNow();
+  } while (left > absl::ZeroDuration());
+  return true;
+}
+
+// Looks on a thread of its own, since a server may hang, and keys are to be heard meanwhile. None if "q" or Ctrl-C
+// ended the look.
+std::optional<absl::StatusOr<std::optional<ServerView>>> LookAgain(Watch& watch, Terminal& terminal) {
+  auto look = std::async(std::launch::async, [&watch] { return watch.LookAgain(); });
+  while (look.wait_for(absl::ToChronoMilliseconds(kLook)) != std::future_status::ready) {
+    if (!IsEnded(absl::ZeroDuration(), terminal)) continue;
+    watch.GiveUp();
+    look.wait();
+    return std::nullopt;
   }
-  return !Interrupt::flag();
+  return look.get();
 }
 
 void Print(const ServerView& view, bool is_live, const Terminal& terminal, Console& console) {
@@ -96,12 +129,15 @@ void PrintOutage(const absl::Status& status, const Terminal& terminal, Console& 
 }
 
 int Show(Watch& watch, absl::Duration interval, bool is_once, Console& console) {
-  const Interrupt interrupt;
   Terminal terminal;
+  const Interrupt interrupt;  // within the terminal, whose own handler comes with the second Ctrl-C
   const bool is_live = !is_once && !console.is_json() && terminal.is_screen();
-  if (const absl::Status looked = watch.LookAgain().status(); !looked.ok()) return console.Fail(looked);
-  while (WaitFor(interval, terminal)) {
-    const absl::StatusOr<std::optional<ServerView>> view = watch.LookAgain();
+  auto look = LookAgain(watch, terminal);
+  if (look.has_value() && !look->ok()) return console.Fail(look->status());
+  while (look.has_value() && WaitFor(interval, terminal)) {
+    look = LookAgain(watch, terminal);
+    if (!look.has_value()) break;
+    const absl::StatusOr<std::optional<ServerView>>& view = *look;
     if (!view.ok()) {
       if (!is_live) return console.Fail(view.status());
       PrintOutage(view.status(), terminal, console);

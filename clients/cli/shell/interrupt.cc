@@ -6,7 +6,13 @@ namespace {
 std::atomic<bool> is_interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void Note(int /*signal*/) { is_interrupted = true; }
+struct sigaction second_action;
+
+// What Ctrl-C did before, it does the second time.
+void Note(int /*signal*/) {
+  is_interrupted = true;
+  sigaction(SIGINT, &second_action, nullptr);
+}
 
 }  // namespace
 
@@ -14,11 +20,14 @@ Interrupt::Interrupt() {
   is_interrupted = false;
   struct sigaction action = {};
   action.sa_handler = &Note;
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigaction(SIGINT, &action, &former_);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, nullptr, &second_action);
+  // A shell's background job ignores Ctrl-C; a second signal of this kind is meant all the same.
+  if (second_action.sa_handler == SIG_IGN) second_action.sa_handler = SIG_DFL;
+  sigaction(SIGINT, &action, &before_);
 }
 
-Interrupt::~Interrupt() { sigaction(SIGINT, &former_, nullptr); }
+Interrupt::~Interrupt() { sigaction(SIGINT, &before_, nullptr); }
 
 const std::atomic<bool>& Interrupt::flag() { return is_interrupted; }
 

@@ -7,8 +7,8 @@
 
 namespace tensord::cli {
 
-// A handler of Ctrl-C while it exists: the first Ctrl-C sets a flag instead of ending the process; the second ends it.
-// One at a time.
+// A handler of Ctrl-C while it exists: the first Ctrl-C sets a flag instead of ending the process; the second does as
+// Ctrl-C did before, which ends it. One at a time.
 class Interrupt {
  public:
   Interrupt();
@@ -19,7 +19,7 @@ class Interrupt {
   static const std::atomic<bool>& flag();
 
  private:
-  struct sigaction former_ = {};
+  struct sigaction before_ = {};
 };
 
 }  // namespace tensord::cli

@@ -1,8 +1,9 @@
 #ifndef TENSORD_CLIENTS_CLI_SHELL_TERMINAL_H_
 #define TENSORD_CLIENTS_CLI_SHELL_TERMINAL_H_
 
-#include <termios.h>
+#include <signal.h>
 
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -22,7 +23,7 @@ struct ScreenSize {
 ScreenSize ScreenSizeOf(int descriptor);
 
 // Standard output, and the keys typed on standard input, if they are the user's terminal. While it exists, keys come at
-// once and are not shown. One at a time.
+// once and are not shown; a signal that ends the process puts the terminal back first. One at a time.
 class Terminal {
  public:
   Terminal();
@@ -36,14 +37,16 @@ class Terminal {
   ScreenSize Size() const;
   // Returns the text that replaces the lines on the screen by these.
   static std::string Redrawn(const std::vector<std::string>& lines);
-  // Waits, and returns early, true, once this key is typed. Others are ignored.
+  // Waits, and returns early, true, once this key is typed; asked for no time, it takes the keys that are there. Other
+  // keys are dropped, and end the wait.
   bool WaitForKey(char key, absl::Duration duration);
 
  private:
   const bool is_screen_;
   bool has_keys_ = false;  // which come at once
   bool is_closed_ = false;
-  termios former_ = {};
+  bool has_handlers_ = false;
+  std::array<struct sigaction, 4> former_actions_ = {};
 };
 
 }  // namespace tensord::cli

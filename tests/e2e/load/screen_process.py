@@ -116,7 +116,10 @@ class ScreenProcess:
 
     def interrupt(self):
         """Ctrl-C, which is not seen on the screen."""
-        os.kill(self._pid, signal.SIGINT)
+        self.signal(signal.SIGINT)
+
+    def signal(self, number):
+        os.kill(self._pid, number)
 
     def type(self, keys):
         os.write(self._terminal, keys)
@@ -124,6 +127,12 @@ class ScreenProcess:
     def is_raw(self):
         modes = termios.tcgetattr(self._terminal)[3]
         return not modes & termios.ICANON and not modes & termios.ECHO
+
+    def until_raw(self):
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not self.is_raw():
+            assert time.monotonic() < end, "keys never came at once"
+            time.sleep(0.01)
 
     def wait(self):
         """The exit status, once the screen shows all that was written."""

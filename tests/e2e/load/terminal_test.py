@@ -3,13 +3,17 @@
 Needs TENSORD_BINARY and TENSORDCTL_BINARY.
 """
 
+import http.server
 import json
 import os
 import pathlib
 import re
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
@@ -65,9 +69,34 @@ class TerminalTest(unittest.TestCase):
         self.addCleanup(process.close)
         return process
 
-    def top(self, size):
-        return self.on_terminal(size, "top", f"--target={self.target}", f"--metrics={self.metrics}",
-                                "--interval=20ms")
+    def top(self, size, *words, interval="20ms", metrics=None):
+        return self.on_terminal(size, "top", f"--target={self.target}", f"--metrics={metrics or self.metrics}",
+                                f"--interval={interval}", *words)
+
+    def silent_page(self):
+        """The address of a page that is never sent."""
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        return "{}:{}".format(*silent.getsockname())
+
+    def last_page(self):
+        """The address of an empty page, with which the server of calls hangs until SIGCONT."""
+        server = self.server.pid
+
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                os.kill(server, signal.SIGSTOP)
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *arguments):
+                pass
+
+        pages = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        self.addCleanup(pages.server_close)
+        self.addCleanup(pages.shutdown)
+        threading.Thread(target=pages.serve_forever, daemon=True).start()
+        return "{}:{}".format(*pages.server_address)
 
     def bench(self, size, *words):
         return self.on_terminal(size, "bench", f"--target={self.target}", "--warmup=0s", *words)
@@ -125,6 +154,38 @@ class TerminalTest(unittest.TestCase):
                 top.type(keys)
                 self.assertEqual(top.wait(), 0)
                 self.assertFalse(top.is_raw())
+
+    def test_signals_end_top_and_leave_the_terminal_as_it_was(self):
+        for number in signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT:
+            with self.subTest(number):
+                top = self.top(SIZES[0])
+                top.until(lambda lines: lines[0].startswith("tensord "))
+                self.assertTrue(top.is_raw())
+                top.signal(number)
+                self.assertEqual(top.wait(), -number)
+                self.assertFalse(top.is_raw())
+
+    def test_a_look_that_would_take_an_hour_ends_at_once(self):
+        self.addCleanup(os.kill, self.server.pid, signal.SIGCONT)
+        for what, metrics in ("page", self.silent_page()), ("call", self.last_page()):
+            for keys in b"q", b"\x03", b"\x03\x03\x03":
+                with self.subTest(what, keys=keys):
+                    os.kill(self.server.pid, signal.SIGCONT)
+                    top = self.top(SIZES[0], "--deadline=1h", metrics=metrics)
+                    top.until_raw()
+                    if what == "call":
+                        os.waitid(os.P_PID, self.server.pid, os.WSTOPPED | os.WNOWAIT)
+                    top.type(keys)
+                    # The second Ctrl-C ends top at once, unless the first one has done so before.
+                    self.assertIn(top.wait(), (0, -signal.SIGINT) if len(keys) > 1 else (0,))
+                    self.assertFalse(top.is_raw())
+
+    def test_top_without_a_pause_hears_keys(self):
+        top = self.top(SIZES[0], interval="1ns")
+        top.until(lambda lines: lines[0].startswith("tensord "))
+        top.type(b"xxxxq")
+        self.assertEqual(top.wait(), 0)
+        self.assertFalse(top.is_raw())
 
     def test_bench_shows_its_progress_in_one_line(self):
         for size in SIZES:
