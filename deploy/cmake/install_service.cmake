@@ -12,11 +12,9 @@ if(NOT EXISTS "$ENV{DESTDIR}${configuration}")
   file(INSTALL DESTINATION ${configuration_folder}/tensord TYPE FILE FILES ${source_folder}/deploy/config/tensord.textproto)
 endif()
 
-file(READ ${source_folder}/deploy/systemd/tensord.service unit)
-string(REPLACE "/usr/local/bin/" "${binary_folder}/" unit "${unit}")
-string(REPLACE "/etc/tensord/tensord.textproto" "${configuration}" unit "${unit}")
-file(WRITE ${build_folder}/install/tensord.service "${unit}")
-file(INSTALL DESTINATION ${CMAKE_INSTALL_PREFIX}/lib/systemd/system TYPE FILE FILES ${build_folder}/install/tensord.service)
+set(unit_file ${build_folder}/install/tensord.service)
+include(${source_folder}/deploy/cmake/service_unit.cmake)
+file(INSTALL DESTINATION ${CMAKE_INSTALL_PREFIX}/lib/systemd/system TYPE FILE FILES ${unit_file})
 file(INSTALL DESTINATION ${CMAKE_INSTALL_PREFIX}/lib/sysusers.d TYPE FILE FILES ${source_folder}/deploy/systemd/tensord.sysusers
      RENAME tensord.conf)
 

@@ -1,8 +1,10 @@
 """The systemd unit."""
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 from metrics_page import ROOT, read
@@ -17,6 +19,22 @@ class UnitTest(unittest.TestCase):
     def test_what_is_checked_is_what_is_started(self):
         checked, started = (self.settings[key].split() for key in ("ExecStartPre", "ExecStart"))
         self.assertEqual(checked, started + ["--check-config"])
+
+    def test_an_installation_starts_its_own_programs(self):
+        for prefix in ("/usr/local", "/opt/two words", '/opt/a "b" 100% $HOME \\'):
+            with self.subTest(prefix), tempfile.TemporaryDirectory(prefix="tensord-") as folder:
+                unit = os.path.join(folder, "tensord.service")
+                subprocess.run(["cmake", f"-Dsource_folder={ROOT}", f"-Dbinary_folder={prefix}/bin",
+                                f"-Dconfiguration={prefix}/etc/tensord.textproto", f"-Dunit_file={unit}", "-P",
+                                os.path.join(ROOT, "deploy", "cmake", "service_unit.cmake")], check=True)
+                with open(unit, encoding="utf-8") as file:
+                    text = re.sub(r"\\\n\s*", "", file.read())
+                for key in "ExecStartPre", "ExecStart":
+                    line = re.search(rf"^{key}=(.*)$", text, re.MULTILINE)[1]
+                    program, *words = [word.replace("%%", "%") for word in shlex.split(line)]
+                    words = [program, *(word.replace("$$", "$") for word in words)]
+                    self.assertEqual(words[:2], [f"{prefix}/bin/tensord", f"--config={prefix}/etc/tensord.textproto"])
+                    self.assertTrue(all(word.startswith("--") for word in words[2:]), words)
 
     def test_memory_is_bounded_and_stays_there(self):
         self.assertRegex(self.settings["MemoryMax"], r"^\d+%$")
