@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "clients/cli/shell/printable_text.h"
 #include "clients/cli/shell/short_text.h"
 
 namespace tensord::cli {
@@ -109,7 +110,10 @@ std::vector<std::string> ServerViewLines(const ServerView& view, const ScreenSiz
   lines.push_back(DeviceRow("device", "runs/s", "queued", "busy", "used", "free", "peak"));
   AppendRows(devices, of_devices, "devices", &lines);
   if (lines.size() > size.rows) lines.resize(size.rows);
-  for (std::string& line : lines) line.resize(std::min(line.size(), size.columns));
+  for (std::string& line : lines) {
+    line = PrintableLine(line);
+    line.resize(std::min(line.size(), size.columns));
+  }
   return lines;
 }
 

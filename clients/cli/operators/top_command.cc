@@ -18,6 +18,7 @@
 #include "clients/cli/shell/command.h"
 #include "clients/cli/shell/connection.h"
 #include "clients/cli/shell/interrupt.h"
+#include "clients/cli/shell/printable_text.h"
 #include "clients/cli/shell/terminal.h"
 #include "clients/cpp/connection/cancellation.h"
 #include "clients/cpp/connection/steady_time.h"
@@ -123,7 +124,7 @@ void Print(const ServerView& view, bool is_live, const Terminal& terminal, Conso
 
 // A server that starts again is looked at again.
 void PrintOutage(const absl::Status& status, const Terminal& terminal, Console& console) {
-  std::string line = absl::StrCat("no view: ", status.message());
+  std::string line = absl::StrCat("no view: ", PrintableLine(status.message()));
   line.resize(std::min(line.size(), terminal.Size().columns));
   console.out() << Terminal::Redrawn({std::move(line)}) << std::flush;
 }

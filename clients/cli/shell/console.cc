@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "clients/cli/shell/json_text.h"
+#include "clients/cli/shell/printable_text.h"
 #include "google/protobuf/struct.pb.h"
 #include "tensord/error_detail.h"
 
@@ -17,7 +18,7 @@ using client::ErrorDetail;
 std::string DetailLines(const ErrorDetail& detail) {
   std::string lines;
   const auto append = [&lines](absl::string_view label, absl::string_view value) {
-    if (!value.empty()) absl::StrAppend(&lines, "  ", label, ": ", value, "\n");
+    if (!value.empty()) absl::StrAppend(&lines, "  ", label, ": ", PrintableLine(value), "\n");
   };
   append("reason", detail.reason);
   append("node", detail.node);
@@ -62,7 +63,7 @@ int Console::PrintJsonLine(const google::protobuf::Message& message) {
 
 int Console::Fail(const absl::Status& status, google::protobuf::Struct result) {
   const std::optional<ErrorDetail> detail = client::GetErrorDetail(status);
-  err_ << "tensordctl: " << absl::StatusCodeToString(status.code()) << ": " << std::string(status.message()) << "\n";
+  err_ << "tensordctl: " << absl::StatusCodeToString(status.code()) << ": " << PrintableText(status.message()) << "\n";
   if (detail.has_value()) err_ << DetailLines(*detail);
   if (absl::IsDeadlineExceeded(status)) err_ << "  --deadline=TIME gives the server longer to answer\n";
   if (is_json_) {
@@ -72,7 +73,7 @@ int Console::Fail(const absl::Status& status, google::protobuf::Struct result) {
   return kExitFailed;
 }
 
-void Console::Complain(absl::string_view line) { err_ << "tensordctl: " << line << "\n"; }
+void Console::Complain(absl::string_view line) { err_ << "tensordctl: " << PrintableText(line) << "\n"; }
 
 int Console::Usage(absl::string_view command, absl::string_view message) {
   const std::string name = command.empty() ? "tensordctl" : absl::StrCat("tensordctl ", command);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cli/shell/printable_text.h"
 
 namespace tensord::cli {
 
@@ -19,7 +20,7 @@ Table::Table(std::vector<std::string> headings) {
 void Table::Add(std::vector<std::string> cells) {
   cells.resize(is_right_.size());
   for (std::string& cell : cells) {
-    if (cell.empty()) cell = "-";
+    cell = cell.empty() ? "-" : PrintableLine(cell);
   }
   lines_.push_back(std::move(cells));
 }
