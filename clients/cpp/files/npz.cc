@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -31,7 +32,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadNpz(const std::string& path) {
   }
   std::vector<NamedTensor> tensors;
   for (const ZipReader::Member& member : archive->members()) {
-    const std::string place = absl::StrCat(path, ", ", member.name);
+    const std::string place = absl::StrCat(path, ", ", absl::Utf8SafeCHexEscape(member.name));  // bytes of the file
     if (!absl::EndsWith(member.name, kSuffix)) {
       return At(place, absl::InvalidArgumentError("the members of a .npz file are .npy files"));
     }

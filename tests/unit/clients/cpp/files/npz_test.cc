@@ -89,6 +89,16 @@ TEST_F(NpzTest, NamesAreChecked) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(NpzTest, NamesOfAFileAreNoCommandsToATerminal) {
+  const NamedTensor odd{.name = "\x1b[2Jspäter", .tensor = HostTensor::Scalar(true)};
+  ASSERT_TRUE(WriteNpz(path_, {odd}).ok());
+  EXPECT_EQ(ReadNpz(path_)->front().name, odd.name);
+  std::string contents = Contents();
+  for (size_t at = 0; (at = contents.find(".npy", at)) != std::string::npos;) contents.replace(at, 4, ".txt");
+  EXPECT_EQ(Parse(contents).status().message(),
+            absl::StrCat(path_, ", \\x1b[2Jspäter.txt: the members of a .npz file are .npy files"));
+}
+
 TEST_F(NpzTest, SaysWhichFileCannotBeRead) {
   EXPECT_EQ(ReadNpz("/nowhere/x.npz").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(ReadNpz("/nowhere/x.npz").status().message()), HasSubstr("/nowhere/x.npz"));
