@@ -36,7 +36,7 @@ class ComputeService final : public RawCompute {
   TENSORD_UNARY_METHOD(GetProgram, HandleGetProgram)
   TENSORD_UNARY_METHOD(Explain, HandleExplain)
   TENSORD_UNARY_METHOD(GetServerInfo, HandleGetServerInfo)
-  TENSORD_UNARY_METHOD(Differentiate, HandleUnsupported)
+  TENSORD_UNARY_METHOD(Differentiate, HandleDifferentiate)
   TENSORD_UNARY_METHOD(OpenSession, HandleOpenSession)
   TENSORD_UNARY_METHOD(CloseSession, HandleCloseSession)
   TENSORD_UNARY_METHOD(DeleteTensors, HandleDeleteTensors)

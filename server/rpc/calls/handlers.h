@@ -11,6 +11,7 @@ namespace tensord::server {
 void HandleCloseSession(UnaryCall* call);
 void HandleCompile(UnaryCall* call);
 void HandleDeleteTensors(UnaryCall* call);
+void HandleDifferentiate(UnaryCall* call);
 void HandleExecute(UnaryCall* call);
 // Refuses a request before it is read, if a device is full and the request will find no place there.
 absl::Status RefuseExecuteUnread(UnaryCall* call);
@@ -18,8 +19,6 @@ void HandleExplain(UnaryCall* call);
 void HandleGetProgram(UnaryCall* call);
 void HandleGetServerInfo(UnaryCall* call);
 void HandleOpenSession(UnaryCall* call);
-// Answers a method that this server does not provide.
-void HandleUnsupported(UnaryCall* call);
 
 }  // namespace tensord::server
 

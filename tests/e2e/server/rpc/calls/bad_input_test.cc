@@ -272,12 +272,13 @@ TEST_F(BadInputTest, OptionsThatDoNotExist) {
   EXPECT_EQ(Compile(server_->stub(), request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(BadInputTest, WhatIsNotProvided) {
+TEST_F(BadInputTest, DerivativesOfNothing) {
   const auto channel = server_->Dial();
-  const grpc::Status status = CallRaw(channel, "tensord.v1.Compute/Differentiate", "").status;
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_EQ(DetailOf(status).reason(), "UNSUPPORTED_REQUEST");
-  EXPECT_THAT(status.error_message(), HasSubstr("Differentiate"));
+  for (const char* bytes : {"", "\xff\xff"}) {
+    const grpc::Status status = CallRaw(channel, "tensord.v1.Compute/Differentiate", bytes).status;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(DetailOf(status).reason(), "MALFORMED_MESSAGE");
+  }
 }
 
 TEST_F(BadInputTest, SessionsThatAreNone) {

@@ -1,0 +1,91 @@
+#include "engine/autodiff/differentiate.h"
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
+#include "engine/base/stop_signal.h"
+#include "engine/ir/verifier.h"
+#include "proto/codec/graph_codec.h"
+#include "server/rpc/calls/handlers.h"
+#include "server/rpc/calls/request_wait.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+namespace {
+
+absl::StatusOr<v1::DifferentiateResponse> MakeDerivative(Graph graph, const DerivativeRequest& request) {
+  RETURN_IF_ERROR(InferTypes(&graph).status());
+  ASSIGN_OR_RETURN(const Graph derivative, Differentiate(graph, request));
+  v1::DifferentiateResponse response;
+  ASSIGN_OR_RETURN(*response.mutable_graph(), codec::EncodeGraph(derivative));
+  return response;
+}
+
+DerivativeMode DecodeMode(v1::DifferentiateRequest::Mode mode) {
+  switch (mode) {
+    case v1::DifferentiateRequest::MODE_JVP:
+      return DerivativeMode::kJvp;
+    case v1::DifferentiateRequest::MODE_VJP:
+      return DerivativeMode::kVjp;
+    case v1::DifferentiateRequest::MODE_GRAD:
+      return DerivativeMode::kGrad;
+    default:
+      return DerivativeMode::kUnspecified;
+  }
+}
+
+// Makes the derivative on a thread of the compile pool, in a turn of the tenant, and answers; or gives up with the
+// call's deadline or cancellation, and stops the work.
+void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request) {
+  call->open().At(Stage::kCompile);
+  const auto wait = std::make_shared<RequestWait>(*call);
+  const auto abandoned = std::make_shared<std::atomic<bool>>(false);
+  auto work = [call, wait, abandoned, graph = std::move(graph), request = std::move(request),
+               bytes = call->HoldBytes()]() mutable {
+    StopSignal stop(abandoned.get());
+    const StopSignal::Scope scope(&stop);
+    const absl::Time start = SteadyNow();
+    absl::StatusOr<v1::DifferentiateResponse> response = MakeDerivative(std::move(graph), request);
+    bytes = nullptr;
+    if (!wait->End()) return;
+    call->ContinueInTurn([call, response = std::move(response), time = SteadyNow() - start] {
+      call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, time);
+      if (!response.ok()) return call->Fail(response.status());
+      call->Reply(*response);
+    });
+  };
+  CompilePool* const pool = call->parts().programs.compile_pool;
+  const absl::StatusOr<CompilePool::Ticket> ticket = pool->Submit(call->caller().tenant, std::move(work));
+  if (!ticket.ok()) return call->Fail(ticket.status());
+  wait->Watch([call, abandoned, pool, ticket = *ticket](const absl::Status& status) {
+    abandoned->store(true, std::memory_order_relaxed);
+    pool->Drop(ticket);
+    call->record().stages.End(Stage::kLookup);
+    call->Continue([call, status] { call->Fail(status); });
+  });
+}
+
+}  // namespace
+
+void HandleDifferentiate(UnaryCall* call) {
+  v1::DifferentiateRequest request;
+  const absl::Status parsed = call->Parse(&request);
+  if (!parsed.ok()) return call->Fail(parsed);
+  if (!request.has_graph()) return call->Fail(Refuse(Refusal::kMalformedMessage, "the request has no graph"));
+  const ServiceParts& parts = call->parts();
+  absl::StatusOr<Graph> graph =
+      codec::DecodeGraph(request.graph(), *parts.programs.registry, parts.admission.graph_limits.now(),
+                         Order::kColumnMajor, [call] { return call->CheckWanted(); });
+  if (!graph.ok()) return call->Fail(graph.status());
+  DifferentiateInPool(call, *std::move(graph),
+                      {.mode = DecodeMode(request.mode()),
+                       .wrt = {request.wrt().begin(), request.wrt().end()},
+                       .keep_outputs = request.keep_outputs()});
+}
+
+}  // namespace tensord::server
