@@ -1,0 +1,112 @@
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/autodiff/differentiate.h"
+#include "engine/ir/parser.h"
+#include "engine/ir/verifier.h"
+#include "engine/ops/core_ops.h"
+#include "engine/reference/evaluator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/numbers/literal_of.h"
+
+namespace tensord {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+const double kNan = std::nan("");
+
+// Returns the cotangents of %a, %b, %c, vectors of F64, for the cotangent 1 of every element of %y.
+std::vector<std::vector<double>> Gradients(const std::string& node, const std::vector<std::vector<double>>& arguments,
+                                           std::vector<std::string> wrt = {}) {
+  std::string text = "graph \"g\" {\n";
+  std::vector<Literal> literals;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    absl::StrAppend(&text, "%", std::string(1, static_cast<char>('a' + i)), " = input : f64[", arguments[i].size(),
+                    "]\n");
+    literals.push_back(LiteralOf(arguments[i]));
+  }
+  absl::StatusOr<Graph> graph = ParseGraph(absl::StrCat(text, node, "\noutput \"y\" = %y\n}"), CoreRegistry());
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE(InferTypes(&*graph).ok());
+  literals.push_back(*Literal::Create(ToConcreteType(graph->type(graph->outputs()[0].value))));
+  for (double& one : literals.back().mutable_values<double>()) one = 1;
+  absl::StatusOr<Graph> vjp = Differentiate(*graph, {.mode = DerivativeMode::kVjp, .wrt = std::move(wrt)});
+  EXPECT_TRUE(vjp.ok()) << vjp.status();
+  const auto guards = InferTypes(&*vjp);
+  const auto results = EvaluateReference(*vjp, *guards, literals);
+  EXPECT_TRUE(results.ok()) << results.status();
+  std::vector<std::vector<double>> gradients;
+  for (const Literal& result : *results) {
+    gradients.emplace_back(result.values<double>().begin(), result.values<double>().end());
+  }
+  return gradients;
+}
+
+TEST(DerivativesAtEdges, OfTiesAreShared) {
+  EXPECT_THAT(Gradients("%y = maximum(%a, %b)", {{1, 2, 3, 0.0}, {1, 3, 2, -0.0}}),
+              ElementsAre(ElementsAre(0.5, 0, 1, 0.5), ElementsAre(0.5, 1, 0, 0.5)));
+  EXPECT_THAT(Gradients("%y = minimum(%a, %a)", {{1}}), ElementsAre(ElementsAre(1)));
+  EXPECT_THAT(Gradients("%y = maximum(%a, %b)", {{kInf}, {kInf}}), ElementsAre(ElementsAre(0.5), ElementsAre(0.5)));
+  EXPECT_THAT(Gradients("%y = reduce(%a) {kind = max, dimensions = [0]}", {{3, 1, 3}}),
+              ElementsAre(ElementsAre(0.5, 0, 0.5)));
+  EXPECT_THAT(Gradients("%y = reduce(%a) {kind = min, dimensions = [0]}", {{-kInf, 1, -kInf}}),
+              ElementsAre(ElementsAre(0.5, 0, 0.5)));
+}
+
+TEST(DerivativesAtEdges, OfClampAreNobodysAtABound) {
+  const std::vector<double> low = {0, 0, 0, 0, 0, 1, 2}, high = {2, 2, 2, 2, 2, 1, 1};
+  EXPECT_THAT(Gradients("%y = clamp(%a, %b, %c)", {low, {-1, 0, 1, 2, 3, 1, 0}, high}),
+              ElementsAre(ElementsAre(1, 0, 0, 0, 0, 0, 0), ElementsAre(0, 0, 1, 0, 0, 0, 0),
+                          ElementsAre(0, 0, 0, 0, 1, 0, 1)));
+}
+
+TEST(DerivativesAtEdges, AreZeroWhereFunctionsAreConstant) {
+  EXPECT_THAT(Gradients("%y = abs(%a)", {{-2, 0, 2}}), ElementsAre(ElementsAre(-1, 0, 1)));
+  EXPECT_THAT(Gradients("%y = floor(%a)", {{1, 1.5}}), ElementsAre(ElementsAre(0, 0)));
+  EXPECT_THAT(Gradients("%y = tanh(%a)", {{1000, -1000}}), ElementsAre(ElementsAre(0, 0)));
+  EXPECT_THAT(Gradients("%y = logistic(%a)", {{1000, -1000}}), ElementsAre(ElementsAre(0, 0)));
+  EXPECT_THAT(Gradients("%y = sqrt(%a)", {{0}}), ElementsAre(ElementsAre(kInf)));
+}
+
+TEST(DerivativesAtEdges, OfPowersKnowZeros) {
+  EXPECT_THAT(Gradients("%y = pow(%a, %b)", {{0, 0, 0}, {0, 1, 2}}),
+              ElementsAre(ElementsAre(0, 1, 0), ElementsAre(0, 0, 0)));
+  // The exponent's derivative of a negative base is NaN, and stays there.
+  EXPECT_THAT(Gradients("%y = pow(%a, %b)", {{-3}, {2}}, {"a"}), ElementsAre(ElementsAre(-6)));
+}
+
+TEST(DerivativesAtEdges, OfProductsDivideByNoZero) {
+  const std::string product = "%y = reduce(%a) {kind = product, dimensions = [0]}";
+  EXPECT_THAT(Gradients(product, {{2, 3, 4}}), ElementsAre(ElementsAre(12, 8, 6)));
+  EXPECT_THAT(Gradients(product, {{2, 0, 4}}), ElementsAre(ElementsAre(0, 8, 0)));
+  EXPECT_THAT(Gradients(product, {{0, 0, 4}}), ElementsAre(ElementsAre(0, 0, 0)));
+}
+
+TEST(DerivativesAtEdges, DoNotSeeTheBranchThatIsNotTaken) {
+  EXPECT_THAT(Gradients(R"(%z = constant() {value = f64[2] [0, 0]} %one = constant() {value = f64[2] [1, 1]}
+                           %p = compare(%a, %z) {direction = gt} %safe = select(%p, %a, %one) %l = log(%safe)
+                           %y = select(%p, %l, %z))",
+                        {{kNan, 2}}),
+              ElementsAre(ElementsAre(0, 0.5)));
+}
+
+TEST(DerivativesAtEdges, OfScattersAreTheLastOnesAndSkippedOnesGetNothing) {
+  const std::string scatter = R"(%i = constant() {value = i32[4] [1, 1, 2, 9]}
+    %y = scatter(%a, %i, %b) {inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1)";
+  EXPECT_THAT(Gradients(scatter + ", combiner = set}", {{1, 2, 3}, {4, 5, 6, 7}}),
+              ElementsAre(ElementsAre(1, 0, 0), ElementsAre(0, 1, 1, 0)));
+  EXPECT_THAT(Gradients(scatter + ", combiner = maximum}", {{1, 5, 3}, {5, 5, 6, 7}}),
+              ElementsAre(ElementsAre(1, testing::DoubleEq(1.0 / 3), 0),
+                          ElementsAre(testing::DoubleEq(1.0 / 3), testing::DoubleEq(1.0 / 3), 1, 0)));
+  EXPECT_THAT(Gradients(scatter + ", combiner = multiply}", {{1, 0, 3}, {4, 5, 0, 7}}),
+              ElementsAre(ElementsAre(1, 20, 0), ElementsAre(0, 0, 3, 0)));
+}
+
+}  // namespace
+}  // namespace tensord
