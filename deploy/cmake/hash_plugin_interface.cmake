@@ -10,6 +10,7 @@ set(pending
     engine/base/refusal.h
     engine/base/status_macros.h
     engine/families/family_plugin.h
+    engine/ir/derivative.h
     engine/ir/graph_builder.h
     engine/tensor/literal.h)
 
