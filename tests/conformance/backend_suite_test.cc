@@ -171,7 +171,7 @@ TEST_P(BackendSuite, MemoryIsWrittenCopiedAndExported) {
 
   std::vector<std::shared_ptr<const void>> bytes(3);
   ASSERT_TRUE(backend->ExportAll({copy, nullptr, buffer}, absl::MakeSpan(bytes)).ok());
-  EXPECT_EQ(static_cast<const char*>(bytes[0].get())[0], 'b');
+  EXPECT_EQ(static_cast<const char*>(bytes[0].get())[1], 'b');
   EXPECT_EQ(bytes[1], nullptr);
   EXPECT_EQ(static_cast<const char*>(bytes[2].get())[299], 'c');
 }

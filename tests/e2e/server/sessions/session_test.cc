@@ -160,7 +160,7 @@ TEST(SessionTest, ADonatedTensorIsReusedInPlace) {
   // As much as the tenant may have: each step has room only in the place of the last one's tensor.
   ASSERT_EQ(session.Put("x", Ones(1 << 20)), "OK");
   const auto address = [&] {
-    return (*(*server.parts().sessions->Find("default", session.id()))->Find("x")).bytes.get();
+    return (*(*server.parts().sessions->Find("default", session.id()))->Find("x")).buffer->address();
   };
   const void* const before = address();
   for (int i = 0; i < 5; ++i) {

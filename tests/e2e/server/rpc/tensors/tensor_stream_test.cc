@@ -499,11 +499,11 @@ TEST_F(TensorStreamTest, ATensorThatIsBeingMadeIsWaitedFor) {
   const auto bytes = std::make_shared<std::string>("abcdefgh");
   server::Waiters waiters;
   claim->Start();
-  ASSERT_TRUE(claim
-                  ->Fulfil({{type, std::make_shared<server::ResidentMemory>(
-                                       std::shared_ptr<const void>(bytes, bytes->data()), *std::move(charge))}},
-                           &waiters)
-                  .ok());
+  const absl::StatusOr<BufferPtr> buffer =
+      (*server_.parts().executors->Find("cpu:0"))->backend()->Import(bytes->data(), 8, bytes);
+  ASSERT_TRUE(buffer.ok());
+  ASSERT_TRUE(
+      claim->Fulfil({{type, std::make_shared<server::ResidentMemory>(*buffer, *std::move(charge))}}, &waiters).ok());
   for (const server::Waiter& waiter : waiters) waiter();
   reader.join();
   EXPECT_TRUE(download.status.ok()) << download.status.error_message();
