@@ -87,18 +87,35 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     delete this;
   }
 
-  // Ends the call with a refusal of `step`; otherwise writes the next message.
+  // Ends the call with a refusal of `step`.
   template <typename Step>
-  void Continue(Step&& step) {
+  void EndUnless(Step&& step) {
     try {
       const absl::Status status = step();
-      if (!status.ok()) return End(status);
-      if (written_ && position_ == tensor_.type.num_bytes()) return End(absl::OkStatus());
-      const absl::Status written = WriteNext();
-      if (!written.ok()) End(written);
+      if (!status.ok()) End(status);
     } catch (const std::exception& error) {
       End(Refuse(Refusal::kInternal, error.what()));
     }
+  }
+
+  // Ends the call with a refusal of `step`, and after the last message; otherwise writes the next one.
+  template <typename Step>
+  void Continue(Step&& step) {
+    EndUnless([&]() -> absl::Status {
+      RETURN_IF_ERROR(step());
+      if (!written_ || position_ < tensor_.type.num_bytes()) return IsExportedNext() ? WriteInTurn() : WriteNext();
+      End(absl::OkStatus());
+      return absl::OkStatus();
+    });
+  }
+
+  // Tells whether the next message is one that the device copies, for which a reaction is not to wait.
+  bool IsExportedNext() const { return written_ && is_copied_ && reordered_ == nullptr; }
+
+  absl::Status WriteInTurn() {
+    return InReadingTurn(
+        call_, call_.DeadlineOf(SteadyNow()), "the tensor was copied",
+        [this] { EndUnless([this] { return WriteNext(); }); }, [this](const absl::Status& status) { End(status); });
   }
 
   absl::Status Claim(grpc::ByteBuffer* bytes) {
@@ -144,13 +161,17 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (!turn.ok()) End(turn);
   }
 
-  // Tells whether all of a long tensor is copied before anything is sent.
+  // Tells whether all of the tensor is copied before anything is sent, and that may take long: it is long, or its
+  // device is waited for.
   bool IsCopied() {
     if (!claim_.CheckReady().ok()) return false;
     const ResidentType type = claim_.TypeOf(0);
     const bool is_as_it_lies = request_.order() == v1::MEMORY_ORDER_UNSPECIFIED ||
                                request_.order() == static_cast<v1::MemoryOrder>(type.order);
-    return type.num_bytes() >= kLongBytes && (request_.has_shared() || !is_as_it_lies);
+    if (!request_.has_shared() && is_as_it_lies) return false;
+    const auto executor = call_.parts().devices.executors->Find(type.device);
+    return type.num_bytes() >= kLongBytes ||
+           (executor.ok() && !(*executor)->backend()->Describe().computes_in_host_memory);
   }
 
   absl::Status Begin() {
