@@ -28,6 +28,7 @@ BindingOptions Uncounted(BindingOptions options) {
 }
 
 int64_t BytesOf(const CompiledProgramPtr& program) { return program->size_bytes(); }
+int64_t HeldBytesOfReversal(const std::shared_ptr<const Reversal>& reversal) { return reversal->held_bytes(); }
 
 }  // namespace
 
@@ -41,6 +42,7 @@ CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend
       takes_destinations_(backend->Describe().computes_in_host_memory),
       tally_(std::make_shared<RunTally>()),
       bindings_(binding_options_, SizedKind::kBinding, &HeldBytesOf),
+      reversals_(binding_options_, SizedKind::kBinding, &HeldBytesOfReversal),
       programs_for_sizes_(binding_options_, SizedKind::kProgram, &BytesOf),
       times_for_sizes_(Uncounted(binding_options_), SizedKind::kBinding) {}
 
@@ -121,6 +123,17 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(absl::
   return bindings_.FindOrMake(KeyOf(arguments), bind, check);
 }
 
+absl::StatusOr<BufferPtr> CompiledProgram::InSlotOrder(const ConcreteType& type, const BufferPtr& buffer,
+                                                       const RunCheck& check) const {
+  const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const Reversal>> {
+    const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
+    return Reversal::Create(type, backend_);
+  };
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Reversal> reversal,
+                   reversals_.FindOrMake({.arguments = {type}, .run_time_sizes = {}}, make, check));
+  return reversal->Run(buffer, check);
+}
+
 absl::StatusOr<CompiledProgramPtr> CompiledProgram::MakeForSizes(absl::Span<const ConcreteType> arguments) const {
   const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
   ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
@@ -198,7 +211,7 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
 }
 
 int64_t CompiledProgram::size_bytes() const {
-  int64_t bytes = own_bytes_ + bindings_.bytes() + programs_for_sizes_.bytes();
+  int64_t bytes = own_bytes_ + bindings_.bytes() + reversals_.bytes() + programs_for_sizes_.bytes();
   if (static_binding_ != nullptr) bytes += static_binding_->held_bytes();
   if (staged_ != nullptr) bytes += staged_->held_bytes();
   return bytes;

@@ -16,6 +16,7 @@
 #include "engine/base/fingerprint.h"
 #include "engine/exec/binding/binding_cache.h"
 #include "engine/exec/binding/bound_program.h"
+#include "engine/exec/binding/reversal.h"
 #include "engine/exec/binding/staged_program.h"
 #include "engine/ir/contraction_plan.h"
 #include "engine/runtime/compile/compile_pool.h"
@@ -80,6 +81,10 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // Binds a program whose sizes the arguments decide. Ends early with a refusal of `check`.
   absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments,
                                                            const RunCheck& check = nullptr) const;
+
+  // Returns an argument of this type, a slot's, in the order of the slots. `buffer` holds it in the other one, on the
+  // device, which transposes it as Reversal does. Reversals are kept like bindings, by type.
+  absl::StatusOr<BufferPtr> InSlotOrder(const ConcreteType& type, const BufferPtr& buffer, const RunCheck& check) const;
 
   // Finds the program for arguments of these types, if this one is compiled for sizes; null if it is not made yet.
   CompiledProgramPtr FindForSizes(absl::Span<const ConcreteType> arguments) const;
@@ -158,6 +163,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   mutable MeanTime run_time_;
   mutable std::shared_ptr<RunTally> tally_;  // shared with the programs for its sizes; constant once it is handed out
   mutable BoundProgramCache bindings_;
+  mutable BindingCache<std::shared_ptr<const Reversal>> reversals_;
   mutable BindingCache<CompiledProgramPtr> programs_for_sizes_;
   mutable BindingCache<std::shared_ptr<SizedTime>> times_for_sizes_;
 };

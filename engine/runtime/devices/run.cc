@@ -12,7 +12,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
 #include "engine/exec/memory/block_placement.h"
-#include "engine/runtime/devices/reversed_buffer.h"
 
 namespace tensord {
 
@@ -35,11 +34,11 @@ bool IsMostOfItsMemory(const Buffer& result) {
 
 // Returns the argument as a buffer of the device. A donated one comes in a buffer that only the run has, as a run needs
 // it that writes there (Buffer::HasOnlyOwners).
-absl::StatusOr<BufferPtr> BufferOf(const RunTensor& argument, Backend* backend, const RunCheck& check) {
+absl::StatusOr<BufferPtr> BufferOf(const RunTensor& argument, const CompiledProgram& program, const RunCheck& check) {
   if (argument.buffer == nullptr) {
-    return backend->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes);
+    return program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes);
   }
-  if (argument.reversed) return ReversedBuffer(argument.type, argument.buffer, backend, check);
+  if (argument.reversed) return program.InSlotOrder(argument.type, argument.buffer, check);
   if (!argument.donated) return argument.buffer;
   return std::make_shared<const Buffer>(argument.buffer->address(), argument.buffer->size_bytes(),
                                         [owner = argument.buffer](void*, int64_t) {});
@@ -73,7 +72,7 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
   arguments.reserve(request.arguments.size());
   const RunCheck check = [&request] { return CheckWanted(request); };
   for (const RunTensor& argument : request.arguments) {
-    ASSIGN_OR_RETURN(BufferPtr buffer, BufferOf(argument, program.backend(), check));
+    ASSIGN_OR_RETURN(BufferPtr buffer, BufferOf(argument, program, check));
     // Where all sizes but one are 1 the other order is the same memory.
     donated.push_back(argument.reversed ? buffer->address() != argument.buffer->address() : argument.donated);
     arguments.push_back(std::move(buffer));

@@ -44,6 +44,29 @@ TEST(Compile, AnOpThatTheDeviceLacksNamesNodeOpAndDevice) {
   EXPECT_TRUE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend).ok());
 }
 
+TEST(CompiledProgram, ReversalsOfArgumentsAreKeptByType) {
+  GatedBackend backend;
+  const auto program = Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const int64_t bytes_before = (*program)->size_bytes();
+  backend.prepares_slowly = true;  // and so its preparations are counted
+  const auto values = std::make_shared<std::vector<float>>(6);
+  for (size_t i = 0; i < 6; ++i) (*values)[i] = static_cast<float>(i);
+  const BufferPtr rows = *backend.Import(values->data(), 24, values);
+  const auto second_of = [&](const ConcreteType& type) {
+    const absl::StatusOr<BufferPtr> columns = (*program)->InSlotOrder(type, rows, nullptr);
+    EXPECT_TRUE(columns.ok()) << columns.status();
+    return columns.ok() ? static_cast<const float*>(backend.Export(*columns)->get())[1] : -1;
+  };
+  const ConcreteType wide = {.dtype = DType::kF32, .shape = {2, 3}};
+  EXPECT_EQ(second_of(wide), 3);
+  EXPECT_EQ(second_of(wide), 3);
+  EXPECT_EQ(backend.prepared_on.size(), 1u);
+  EXPECT_GT((*program)->size_bytes(), bytes_before);
+  EXPECT_EQ(second_of({.dtype = DType::kF32, .shape = {3, 2}}), 2);
+  EXPECT_EQ(backend.prepared_on.size(), 2u);
+}
+
 TEST(Compile, TellsOfItsPhases) {
   GatedBackend backend;
   std::vector<CompilePhase> phases;

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/exec/binding/reversal.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compile/compiler.h"
-#include "engine/runtime/devices/reversed_buffer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/runs/hidden_memory_backend.h"
@@ -143,13 +143,16 @@ TEST_F(RunTest, ReversingTwiceGivesTheTensor) {
   const ConcreteType type = {.dtype = DType::kF32, .shape = {2, 3, 4, 5}};
   const ConcreteType reversed = {.dtype = DType::kF32, .shape = {5, 4, 3, 2}};
   const RunTensor x = OnDevice(type.shape, values);
-  const absl::StatusOr<BufferPtr> once = ReversedBuffer(reversed, x.buffer, &backend_, nullptr);
+  const auto back = Reversal::Create(type, &backend_);
+  const auto there = Reversal::Create(reversed, &backend_);
+  ASSERT_TRUE(back.ok() && there.ok()) << back.status() << there.status();
+  const absl::StatusOr<BufferPtr> once = (*there)->Run(x.buffer, nullptr);
   ASSERT_TRUE(once.ok()) << once.status();
   EXPECT_EQ(Values(*once)[1], values[24]) << "the last axis is the first one";
-  const absl::StatusOr<BufferPtr> twice = ReversedBuffer(type, *once, &backend_, nullptr);
+  const absl::StatusOr<BufferPtr> twice = (*back)->Run(*once, nullptr);
   ASSERT_TRUE(twice.ok()) << twice.status();
   EXPECT_THAT(Values(*twice), ElementsAreArray(values));
-  EXPECT_EQ(ReversedBuffer(type, *once, &backend_, [] { return absl::CancelledError("unwanted"); }).status().code(),
+  EXPECT_EQ((*back)->Run(*once, [] { return absl::CancelledError("unwanted"); }).status().code(),
             absl::StatusCode::kCancelled);
 }
 
