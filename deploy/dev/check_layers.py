@@ -37,6 +37,7 @@ CPU_ROWS = (
     ("fft", "reduce", "indexing"),
     ("fused", "matmul"),
     ("contraction/operands",),
+    ("contraction/semiring",),
     ("contraction",),
     ("linalg/divided", "joins"),
     ("linalg/large",),

@@ -114,6 +114,7 @@ enum OpTraits : uint32_t {
   kJoinsSessions = 1u << 4,  // of an extension: runs in one session of the backend with its neighbours
   // Has an expand rule whose result for more than two operands depends on their sizes: best expanded anew for each set.
   kPlannedBySize = 1u << 5,
+  kSumsProducts = 1u << 6,  // of an extension: sums of products alone, so a graph in any algebra may have it
 };
 
 inline constexpr int kVariadic = std::numeric_limits<int>::max();

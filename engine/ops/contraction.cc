@@ -9,6 +9,7 @@
 #include "engine/ops/axis_order.h"
 #include "engine/ops/index_walk.h"
 #include "engine/ops/scalar/dot_arithmetic.h"
+#include "engine/ops/semiring.h"
 
 namespace tensord {
 namespace {
@@ -48,6 +49,29 @@ absl::Status CheckRoles(const TensorType& operand, const std::vector<int64_t>& c
     }
   }
   return absl::OkStatus();
+}
+
+// Refuses a wider dtype in another algebra: the zero of one dtype is not that of another.
+absl::Status CheckResult(Algebra algebra, DType operands, DType result) {
+  if (algebra == Algebra::kStandard || result == operands) return absl::OkStatus();
+  return Refuse(Refusal::kDtypeUnsupported,
+                absl::StrCat("a product in the algebra ", kAlgebraNames[static_cast<size_t>(algebra)],
+                             " has the operands' dtype, ", Name(operands), ", and result_dtype is ", Name(result),
+                             "; leave it unset"));
+}
+
+// Computes the sum of products over `contracted` for one element of the result, whose operands begin at l and r.
+template <typename Step>
+void ForEachTerm(const Shape& contracted, absl::Span<const int64_t> lhs_axes, absl::Span<const int64_t> rhs_axes,
+                 const Shape& lhs_strides, const Shape& rhs_strides, int64_t l, int64_t r, const Step& step) {
+  for (IndexWalk c(contracted); !c.done(); c.Next()) {
+    int64_t x = l, y = r;
+    for (size_t n = 0; n < lhs_axes.size(); ++n) {
+      x += c[n] * lhs_strides[static_cast<size_t>(lhs_axes[n])];
+      y += c[n] * rhs_strides[static_cast<size_t>(rhs_axes[n])];
+    }
+    step(static_cast<size_t>(x), static_cast<size_t>(y));
+  }
 }
 
 // Returns the one of two sizes that the result takes, if a guard makes them equal. The same for either order of the
@@ -108,6 +132,8 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
   RETURN_IF_ERROR(require_pairs(lc, rc, "contracted"));
   RETURN_IF_ERROR(require_pairs(lb, rb, "batch"));
   ASSIGN_OR_RETURN(const DType dtype, DotResultDType(lhs.dtype, attrs.GetDType("result_dtype")));
+  RETURN_IF_ERROR(CheckElements(AlgebraOf(attrs), lhs.dtype));
+  RETURN_IF_ERROR(CheckResult(AlgebraOf(attrs), lhs.dtype, dtype));
   TensorType result{.dtype = dtype};
   for (int64_t axis : FreeAxes(lhs.rank(), lc, lb)) result.shape.push_back(lhs.shape[static_cast<size_t>(axis)]);
   for (int64_t axis : FreeAxes(rhs.rank(), rc, rb)) result.shape.push_back(rhs.shape[static_cast<size_t>(axis)]);
@@ -137,35 +163,45 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
   const auto& permutation = call.attrs.Ints("result_permutation");
   const AxisOrder place = permutation.empty() ? IdentityOrder(out.type().rank()) : Inverse(permutation);
 
+  // Calls `sum_at(l, r)` for each element of the result; its sum begins at these elements of the operands.
+  const auto for_each_result = [&](auto results, const auto& sum_at) {
+    for (IndexWalk i(out.shape()); !i.done(); i.Next()) {
+      int64_t l = 0, r = 0;
+      size_t k = 0;
+      const auto next = [&] { return i[static_cast<size_t>(place[k++])]; };
+      for (int64_t axis : lf) l += next() * ls[static_cast<size_t>(axis)];
+      for (int64_t axis : rf) r += next() * rs[static_cast<size_t>(axis)];
+      for (size_t n = 0; n < lb.size(); ++n) {
+        const int64_t index = next();
+        l += index * ls[static_cast<size_t>(lb[n])];
+        r += index * rs[static_cast<size_t>(rb[n])];
+      }
+      results[static_cast<size_t>(i.linear())] = sum_at(l, r);
+    }
+  };
   const bool conj_lhs = call.attrs.Int("lhs_conj") != 0, conj_rhs = call.attrs.Int("rhs_conj") != 0;
+  const Algebra algebra = AlgebraOf(call.attrs);
   VisitDType(lhs.dtype(), [&]<typename T>(TypeTag<T>) {
+    const auto a = lhs.values<T>(), b = rhs.values<T>();
+    if (algebra != Algebra::kStandard) {
+      for_each_result(out.mutable_values<T>(), [&](int64_t l, int64_t r) {
+        T sum = SemiringZero<T>(algebra);
+        ForEachTerm(contracted, lc, rc, ls, rs, l, r, [&](size_t x, size_t y) {
+          sum = SemiringAdd(algebra, sum, SemiringMultiply(algebra, a[x], b[y]));
+        });
+        return sum;
+      });
+      return;
+    }
     VisitDType(out.dtype(), [&]<typename R>(TypeTag<R>) {
       using Accumulator = typename DotAccumulator<R>::type;
-      const auto a = lhs.values<T>(), b = rhs.values<T>();
-      const auto results = out.mutable_values<R>();
-      for (IndexWalk i(out.shape()); !i.done(); i.Next()) {
-        int64_t l = 0, r = 0;
-        size_t k = 0;
-        const auto next = [&] { return i[static_cast<size_t>(place[k++])]; };
-        for (int64_t axis : lf) l += next() * ls[static_cast<size_t>(axis)];
-        for (int64_t axis : rf) r += next() * rs[static_cast<size_t>(axis)];
-        for (size_t n = 0; n < lb.size(); ++n) {
-          const int64_t index = next();
-          l += index * ls[static_cast<size_t>(lb[n])];
-          r += index * rs[static_cast<size_t>(rb[n])];
-        }
+      for_each_result(out.mutable_values<R>(), [&](int64_t l, int64_t r) {
         Accumulator sum = scalar::ConvertElement<Accumulator>(int32_t{0});
-        for (IndexWalk c(contracted); !c.done(); c.Next()) {
-          int64_t x = l, y = r;
-          for (size_t n = 0; n < lc.size(); ++n) {
-            x += c[n] * ls[static_cast<size_t>(lc[n])];
-            y += c[n] * rs[static_cast<size_t>(rc[n])];
-          }
-          sum = AddProduct(sum, DotFactor<Accumulator>(a[static_cast<size_t>(x)], conj_lhs),
-                           DotFactor<Accumulator>(b[static_cast<size_t>(y)], conj_rhs));
-        }
-        results[static_cast<size_t>(i.linear())] = RoundedSum<R>(sum);
-      }
+        ForEachTerm(contracted, lc, rc, ls, rs, l, r, [&](size_t x, size_t y) {
+          sum = AddProduct(sum, DotFactor<Accumulator>(a[x], conj_lhs), DotFactor<Accumulator>(b[y], conj_rhs));
+        });
+        return RoundedSum<R>(sum);
+      });
     });
   });
   return absl::OkStatus();

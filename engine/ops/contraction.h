@@ -5,6 +5,7 @@
 
 #include "engine/ops/core_ops.h"
 #include "engine/ops/derivatives/rules.h"
+#include "engine/ops/semiring.h"
 
 namespace tensord {
 
@@ -29,7 +30,10 @@ inline constexpr AttrDef kDotGeneralAttrs[] = {
     {.name = "lhs_conj", .kind = AttrKind::kInt, .engine_only = true},
     {.name = "rhs_conj", .kind = AttrKind::kInt, .engine_only = true},
     // result.shape[i] = product.shape[result_permutation[i]]; empty: as it is.
-    {.name = "result_permutation", .kind = AttrKind::kInts, .engine_only = true}};
+    {.name = "result_permutation", .kind = AttrKind::kInts, .engine_only = true},
+    // The operations that stand for the product and the sum. Unset in a graph in another algebra: engine/algebra sets
+    // it.
+    {.name = "algebra", .kind = AttrKind::kEnum, .enumerators = kAlgebraNames, .may_be_unset = true}};
 inline constexpr RefusalRule kDotGeneralRefusals[] = {
     {Refusal::kDtypeMismatch, "lhs and rhs have two dtypes"},
     {Refusal::kAxisOutOfRange, "a contracted axis is not there"},
@@ -41,6 +45,8 @@ inline constexpr RefusalRule kDotGeneralRefusals[] = {
     {Refusal::kShapeMismatch, "sizes of contracted axes differ"},
     {Refusal::kShapeMismatch, "sizes of batch axes differ"},
     {Refusal::kDtypeUnsupported, "result_dtype is neither the operands' dtype nor a wider one of its kind"},
+    {Refusal::kDtypeUnsupported, "the operands are no elements of the algebra"},
+    {Refusal::kDtypeUnsupported, "result_dtype is set to another dtype in an algebra that has no wider elements"},
     {Refusal::kAttributeInvalid, "lhs_conj or rhs_conj, which only passes set, is neither 0 nor 1"},
     {Refusal::kAttributeInvalid, "result_permutation, which only passes set, does not name every axis once"}};
 

@@ -32,12 +32,11 @@ class GraphDecoder {
   absl::StatusOr<Graph> Decode(const std::function<absl::Status()>& still_wanted) && {
     RETURN_IF_ERROR(CheckKnownFields(wire_));
     RETURN_IF_ERROR(CheckCounts());
-    if (wire_.algebra() != v1::ALGEBRA_STANDARD) {
-      return Refuse(
-          Refusal::kUnsupportedRequest,
-          absl::StrCat("this server evaluates graphs in ALGEBRA_STANDARD only, and the graph asks for algebra ",
-                       static_cast<int>(wire_.algebra())));
+    if (!v1::Algebra_IsValid(wire_.algebra())) {
+      return Refuse(Refusal::kUnsupportedRequest,
+                    absl::StrCat("this server does not know the graph's algebra, ", static_cast<int>(wire_.algebra())));
     }
+    graph_.set_algebra(static_cast<Algebra>(wire_.algebra()));
     RETURN_IF_ERROR(CheckName(wire_.name(), limits_.name_bytes, /*reference=*/false));
     graph_.set_name(wire_.name());
     names_.reserve(static_cast<size_t>(wire_.inputs_size()) + static_cast<size_t>(wire_.nodes_size()));

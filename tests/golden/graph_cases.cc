@@ -2,6 +2,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/algebra/standard_form.h"
+#include "engine/algebra/vocabulary.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -11,6 +13,7 @@
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
+#include "engine/passes/lowering/expand_families.h"
 #include "google/protobuf/text_format.h"
 #include "proto/codec/graph_codec.h"
 #include "tests/golden/cuda_cases.h"
@@ -45,6 +48,13 @@ absl::StatusOr<Graph> FromWireText(const std::string& input) {
   return graph;
 }
 
+absl::StatusOr<std::string> StandardForm(Graph graph) {
+  RETURN_IF_ERROR(CheckVocabulary(graph));
+  RETURN_IF_ERROR(ExpandFamilies(&graph));
+  RETURN_IF_ERROR(WriteInStandardForm(&graph));
+  return PrintGraph(graph);
+}
+
 absl::StatusOr<std::string> Show(const std::string& folder, const std::string& input) {
   if (folder == "passes") return RunPassCase(input);
   if (folder == "explain") return RunExplainCase(input);
@@ -52,6 +62,7 @@ absl::StatusOr<std::string> Show(const std::string& folder, const std::string& i
   ASSIGN_OR_RETURN(Graph graph, ReadGraphCase(input));
   if (folder == "canonical") return absl::StrCat(Fingerprint::Of(CanonicalBytes(graph)).ToHex(), "\n");
   ASSIGN_OR_RETURN(const std::vector<ShapeGuard> guards, InferTypes(&graph));
+  if (folder == "algebra") return StandardForm(std::move(graph));
   std::string text = PrintGraph(graph);
   ASSIGN_OR_RETURN(const Graph again, ParseGraph(text, FamilyRegistry()));
   if (PrintGraph(again) != text) return absl::InternalError("printing does not give the graph back");

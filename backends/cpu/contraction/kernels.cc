@@ -4,8 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/contraction/contraction.h"
+#include "backends/cpu/contraction/semiring/semiring_product.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/ops/contraction.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {
@@ -25,6 +27,19 @@ class DotKernel final : public Kernel {
   const Contraction contraction_;
 };
 
+class SemiringKernel final : public Kernel {
+ public:
+  explicit SemiringKernel(SemiringProduct product) : product_(std::move(product)) {}
+
+  void Run(const KernelArgs& args) const override {
+    product_.Run(args.operands[0], args.operands[1], args.results[0], args.workspace, *args.pool);
+  }
+  int64_t workspace_bytes() const override { return product_.workspace_bytes(); }
+
+ private:
+  const SemiringProduct product_;
+};
+
 DotAxes AxesOf(const Attributes& attrs) {
   return {attrs.Ints("lhs_contracting_dimensions"),
           attrs.Ints("rhs_contracting_dimensions"),
@@ -42,7 +57,18 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& in
     return Refuse(Refusal::kUnsupportedOnDevice,
                   absl::StrCat("no contraction kernel on cpu for the op ", instruction.op->name));
   }
+  const Algebra algebra = AlgebraOf(*instruction.attrs);
+  if (algebra != Algebra::kStandard) {
+    if (instruction.results[0].num_elements() == 0) return std::make_unique<NothingToDo>();
+    return std::make_unique<SemiringKernel>(
+        SemiringProduct(DotSpaceOf(instruction), algebra, instruction.results[0].dtype));
+  }
   return MakePartialDotKernel(instruction, DotSpaceOf(instruction));
+}
+
+bool IsOrdinaryDot(const BoundInstruction& instruction) {
+  return instruction.micro == nullptr && Is(*instruction.op, CoreOp::kDotGeneral) &&
+         AlgebraOf(*instruction.attrs) == Algebra::kStandard;
 }
 
 DotSpace DotSpaceOf(const BoundInstruction& instruction) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "backends/cpu/contraction/kernels.h"
 #include "backends/cpu/contraction/lane_product.h"
 #include "backends/cpu/fft/kernels.h"
 #include "backends/cpu/joins/tensor_box.h"
@@ -73,7 +74,7 @@ class ProductJoin {
 
   // Tells whether they are a join.
   bool Matches() {
-    if (dot_.bound.micro != nullptr || !Is(*dot_.bound.op, CoreOp::kDotGeneral)) return false;
+    if (!IsOrdinaryDot(dot_.bound)) return false;
     if (dot_.operands[0] == dot_.operands[1] || dot_.bound.results[0].num_bytes() == 0) return false;
     for (const SegmentInstruction& product : products_) {
       if (product.results.size() != 1 || product.num_readers[0] != 1) return false;
@@ -139,7 +140,7 @@ class ProductJoin {
   // vectors lie across them, and of these the contraction's summed axes come first.
   std::vector<size_t> OrderOf(size_t s) const {
     const BoundInstruction& product = products_[s].bound;
-    if (product.micro != nullptr || !Is(*product.op, CoreOp::kDotGeneral)) return {};
+    if (!IsOrdinaryDot(product)) return {};
     const DType dtype = product.results[0].dtype;
     if (product.operands[0].dtype != dtype || product.operands[1].dtype != dtype) return {};
     const Shape sizes = TensorBox(product.results[0].shape, CutsOf(axes_, sides_[s])).sizes();

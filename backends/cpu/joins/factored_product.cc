@@ -106,7 +106,7 @@ std::unique_ptr<const FactoredProduct> FactoredProduct::Plan(absl::Span<const Se
 std::unique_ptr<const FactoredProduct> FactoredProduct::PlanMaps(absl::Span<const SegmentInstruction> maps,
                                                                  const SegmentInstruction& dot, EpilogueUse use) {
   const BoundInstruction& bound = dot.bound;
-  if (bound.micro != nullptr || !Is(*bound.op, CoreOp::kDotGeneral) || dot.operands[0] == dot.operands[1]) {
+  if (!IsOrdinaryDot(bound) || dot.operands[0] == dot.operands[1]) {
     return nullptr;
   }
   const ConcreteType& result = bound.results[0];

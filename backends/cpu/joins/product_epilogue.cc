@@ -47,7 +47,7 @@ std::unique_ptr<const ProductEpilogue> ProductEpilogue::Plan(absl::Span<const Se
   const EpilogueUse use = context.epilogues;
   if (use == EpilogueUse::kNever || segments.size() < kNumSegments) return nullptr;
   const BoundInstruction &first = segments[0].bound, &second = segments[1].bound;
-  if (!Is(*first.op, CoreOp::kDotGeneral) || first.results[0].num_elements() == 0) return nullptr;
+  if (!IsOrdinaryDot(first) || first.results[0].num_elements() == 0) return nullptr;
   std::optional<MicroProgram> alone;
   if (second.micro == nullptr) {
     alone = ElementwiseProgram(second);

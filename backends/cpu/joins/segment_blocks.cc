@@ -63,10 +63,10 @@ std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most) {
 std::optional<SegmentBlocks> SegmentBlocks::Cut(const BoundInstruction& instruction, int64_t blocks) {
   SegmentBlocks cut(instruction, blocks);
   if (HasEmptyAxis(instruction)) return std::nullopt;
-  const bool can = instruction.micro != nullptr               ? cut.CutFused()
-                   : Is(*instruction.op, CoreOp::kDotGeneral) ? cut.CutDot()
-                   : IsFft(*instruction.op)                   ? cut.CutTransform()
-                                                              : cut.CutElementwise();
+  const bool can = instruction.micro != nullptr ? cut.CutFused()
+                   : IsOrdinaryDot(instruction) ? cut.CutDot()
+                   : IsFft(*instruction.op)     ? cut.CutTransform()
+                                                : cut.CutElementwise();
   if (!can) return std::nullopt;
   return cut;
 }

@@ -90,7 +90,7 @@ std::optional<SegmentBlocks> SegmentBlocks::CutBoxes(const SegmentInstruction& s
     }
   }
   SegmentBlocks made(instruction, NumBlocks(cuts));
-  const bool is_dot = instruction.micro == nullptr && Is(*instruction.op, CoreOp::kDotGeneral);
+  const bool is_dot = IsOrdinaryDot(instruction);
   const bool is_line =
       instruction.micro == nullptr && KeepsSizes(instruction) && instruction.attrs->Ints("axes").size() == 1;
   const bool can = is_dot                          ? made.CutDotIntoBoxes(cuts, boxes)

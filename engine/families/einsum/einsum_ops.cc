@@ -15,6 +15,7 @@
 #include "engine/ops/index_walk.h"
 #include "engine/ops/scalar/dot_arithmetic.h"
 #include "engine/ops/scalar/scalar_math.h"
+#include "engine/ops/semiring.h"
 
 namespace tensord {
 namespace {
@@ -26,6 +27,7 @@ absl::StatusOr<ResultTypes> InferEinsum(InferContext& context) {
     if (operands[i]->dtype == operands[0]->dtype) continue;
     RETURN_IF_ERROR(CheckSameDType(*operands[0], *operands[i], absl::StrCat("operands 0 and ", i)));
   }
+  RETURN_IF_ERROR(CheckElements(AlgebraOf(context.attrs()), operands[0]->dtype));
   const std::optional<int64_t> bound = context.attrs().MaybeInt("largest_intermediate");
   if (bound.has_value() && *bound < 1) {
     return Refuse(Refusal::kAttributeInvalid, absl::StrCat("largest_intermediate is below 1: ", *bound));
@@ -90,18 +92,34 @@ absl::Status ReferenceEinsum(const ReferenceCall& call) {
     for (size_t i = 0; i < labels.size(); ++i) at += index[i] * by_label[static_cast<size_t>(labels[i])];
     return at;
   };
+  const Algebra algebra = AlgebraOf(call.attrs);
   const Shape kept_sizes = sizes_of(kept), summed_sizes = sizes_of(summed);
   VisitDType(call.results[0].dtype(), [&]<typename T>(TypeTag<T>) {
     using Accumulator = typename DotAccumulator<T>::type;
     const auto results = call.results[0].mutable_values<T>();
+    const auto element = [&](size_t o, const IndexWalk& i, const IndexWalk& k) {
+      const int64_t at = offset(strides[o], kept, i) + offset(strides[o], summed, k);
+      return call.operands[o]->values<T>()[static_cast<size_t>(at)];
+    };
+    if (algebra != Algebra::kStandard) {
+      std::fill(results.begin(), results.end(), SemiringZero<T>(algebra));
+      for (IndexWalk i(kept_sizes); !i.done(); i.Next()) {
+        T sum = SemiringZero<T>(algebra);
+        for (IndexWalk k(summed_sizes); !k.done(); k.Next()) {
+          T product = element(0, i, k);
+          for (size_t o = 1; o < strides.size(); ++o) product = SemiringMultiply(algebra, product, element(o, i, k));
+          sum = SemiringAdd(algebra, sum, product);
+        }
+        results[static_cast<size_t>(offset(result_strides, kept, i))] = sum;
+      }
+      return;
+    }
     for (IndexWalk i(kept_sizes); !i.done(); i.Next()) {
       Accumulator sum = scalar::ConvertElement<Accumulator>(int32_t{0});
       for (IndexWalk k(summed_sizes); !k.done(); k.Next()) {
         Accumulator product = scalar::ConvertElement<Accumulator>(int32_t{1});
         for (size_t o = 0; o < strides.size(); ++o) {
-          const int64_t at = offset(strides[o], kept, i) + offset(strides[o], summed, k);
-          const T element = call.operands[o]->values<T>()[static_cast<size_t>(at)];
-          product = scalar::Apply(scalar::Multiply{}, product, scalar::ConvertElement<Accumulator>(element));
+          product = scalar::Apply(scalar::Multiply{}, product, scalar::ConvertElement<Accumulator>(element(o, i, k)));
         }
         sum = scalar::Apply(scalar::Add{}, sum, product);
       }
@@ -118,9 +136,11 @@ constexpr AttrDef kEinsumAttrs[] = {
     {.name = "output", .kind = AttrKind::kIntLists},
     {.name = "optimizer", .kind = AttrKind::kEnum, .enumerators = kOptimizers, .may_be_unset = true},
     {.name = "path", .kind = AttrKind::kIntLists},
-    {.name = "largest_intermediate", .kind = AttrKind::kMaybeInt}};
+    {.name = "largest_intermediate", .kind = AttrKind::kMaybeInt},
+    {.name = "algebra", .kind = AttrKind::kEnum, .enumerators = kAlgebraNames, .may_be_unset = true}};
 constexpr RefusalRule kEinsumRefusals[] = {
     {Refusal::kDtypeMismatch, "the operands have several dtypes"},
+    {Refusal::kDtypeUnsupported, "the operands are no elements of the algebra"},
     {Refusal::kAttributeInvalid, "equation is set, and so are operands or output"},
     {Refusal::kAttributeInvalid, "neither equation nor operands is set"},
     {Refusal::kAttributeInvalid, "output is not one list of labels"},
@@ -156,7 +176,7 @@ constexpr OpDef kEinsumTable[] = {
      .min_operands = 1,
      .max_operands = kVariadic,
      .attrs = kEinsumAttrs,
-     .traits = kPlannedBySize,
+     .traits = kPlannedBySize | kSumsProducts,
      .dtypes = kAnyDType,
      .infer = &InferEinsum,
      .refusals = kEinsumRefusals,

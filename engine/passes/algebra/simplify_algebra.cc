@@ -195,6 +195,7 @@ Result RewriteDot(const Node& node, GraphRewriter& graph) {
   const Ints &lc = node.attrs.Ints("lhs_contracting_dimensions"), &rc = node.attrs.Ints("rhs_contracting_dimensions"),
              &lb = node.attrs.Ints("lhs_batching_dimensions"), &rb = node.attrs.Ints("rhs_batching_dimensions");
   const TensorType type = graph.result_type();
+  if (AlgebraOf(node.attrs) != Algebra::kStandard) return std::nullopt;
   if (!node.attrs.Ints("result_permutation").empty()) return std::nullopt;
   if (!AreOne(graph.type(lhs), lc) || !AreOne(graph.type(rhs), rc)) return std::nullopt;
   if (!IsExact(type) || kComplexes.Contains(type.dtype)) return std::nullopt;

@@ -94,6 +94,7 @@ class Rewriting {
   }
 
   bool RewriteDot(Node* node) {
+    if (AlgebraOf(node->attrs) != Algebra::kStandard) return false;  // an affine_dot adds products up
     // Loops for integers want long rows.
     if (!kInexact.Contains(graph_.type(node->operands[kLhs]).dtype)) return false;
     if (!node->attrs.Ints("result_permutation").empty()) return false;

@@ -6,12 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "engine/algebra/standard_form.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
 #include "engine/ir/graph_builder.h"
 #include "engine/ir/verifier.h"
+#include "engine/ops/semiring.h"
 #include "engine/tensor/run_time_size.h"
 
 namespace tensord {
@@ -37,12 +40,42 @@ void NoteSizes(const TensorType& was, const TensorType& is, ExpandedSizes* sizes
   }
 }
 
+absl::StatusOr<ExpandedResults> ExpandInto(const Node& node, absl::Span<const ValueId> operands, Graph* graph,
+                                           std::vector<ContractionPlan>* plans) {
+  GraphBuilder builder(graph, node.name, plans);
+  return node.op->expand.get()({.attrs = node.attrs, .operands = operands, .graph = builder});
+}
+
+// Expands a node with an algebra of its own apart, and takes the standard form of what it becomes.
+absl::StatusOr<ExpandedResults> ExpandIn(Algebra algebra, const Node& node, Graph* graph,
+                                         std::vector<ContractionPlan>* plans) {
+  Graph apart;
+  absl::InlinedVector<ValueId, 4> operands;
+  std::vector<ValueId> map;  // value of the graph by one of the part
+  for (const ValueId operand : node.operands) {
+    operands.push_back(apart.AddInput("", graph->type(operand)));
+    map.push_back(operand);
+  }
+  ASSIGN_OR_RETURN(ExpandedResults results, ExpandInto(node, operands, &apart, plans));
+  for (const Node& part : apart.nodes()) {
+    Node made = part;
+    for (ValueId& operand : made.operands) operand = map[static_cast<size_t>(operand.index)];
+    std::vector<TensorType> types;
+    for (int32_t r = 0; r < part.num_results; ++r) types.push_back(apart.type({part.first_result.index + r}));
+    ASSIGN_OR_RETURN(const ValueId first, AppendInStandardForm(algebra, std::move(made), types, graph));
+    for (int32_t r = 0; r < part.num_results; ++r) map.push_back({first.index + r});
+  }
+  for (ValueId& result : results) result = map[static_cast<size_t>(result.index)];
+  return results;
+}
+
 // Returns the values that take the place of the node's results.
 absl::StatusOr<ExpandedResults> Expand(const Node& node, absl::Span<const TensorType> types, Graph* graph,
                                        std::vector<ContractionPlan>* plans) {
-  GraphBuilder builder(graph, node.name, plans);
-  ASSIGN_OR_RETURN(ExpandedResults results,
-                   node.op->expand.get()({.attrs = node.attrs, .operands = node.operands, .graph = builder}));
+  const Algebra algebra = node.op->has(kSumsProducts) ? AlgebraOf(node.attrs) : Algebra::kStandard;
+  ASSIGN_OR_RETURN(ExpandedResults results, algebra == Algebra::kStandard
+                                                ? ExpandInto(node, node.operands, graph, plans)
+                                                : ExpandIn(algebra, node, graph, plans));
   if (static_cast<int32_t>(results.size()) != node.num_results) {
     return Refuse(Refusal::kInternal,
                   absl::StrCat("was expanded to ", results.size(), " results, and has ", node.num_results));

@@ -8,6 +8,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "engine/algebra/standard_form.h"
+#include "engine/algebra/vocabulary.h"
 #include "engine/base/program_at_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -139,6 +141,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   PhaseClock clock(watch);
   std::vector<std::string> names = NamesOf(graph);
   ASSIGN_OR_RETURN(std::vector<ShapeGuard> guards, InferTypes(&graph));
+  RETURN_IF_ERROR(CheckVocabulary(graph));
   const std::vector<GraphInput> inputs = graph.inputs();
   std::vector<TensorType> wire_outputs;
   for (const GraphOutput& output : graph.outputs()) wire_outputs.push_back(graph.type(output.value));
@@ -166,6 +169,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   ExpandedSizes expanded_sizes;
   RETURN_IF_ERROR(ExpandFamilies(&graph, &contractions, &expanded_sizes));
   RETURN_IF_ERROR(PutIn(expanded_sizes, &program_guards));
+  RETURN_IF_ERROR(WriteInStandardForm(&graph));
   clock.End(CompilePhase::kExpand);
   if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
   ASSIGN_OR_RETURN(const PassSelection selection, SelectPasses(settings));
