@@ -130,6 +130,7 @@ Tensor = _core("Tensor")
 TensorType = _core("TensorType")
 Status = message_class("google.rpc.Status")
 
+ALGEBRAS = enum_values("tensord.v1.Algebra")
 BINARY_OPS = enum_values("tensord.v1.BinaryOp")
 COMBINERS = enum_values("tensord.v1.Scatter.Combiner")
 COMPARE_DIRECTIONS = enum_values("tensord.v1.Compare.Direction")

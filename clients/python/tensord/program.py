@@ -97,17 +97,17 @@ class Traced:
         return self._results.build(iter(arrays))
 
 
-def make_graph(function, *specs, static=None, name=None, **named):
+def make_graph(function, *specs, static=None, name=None, algebra=None, **named):
     """Calls `function` with Arrays of the given types (Specs, or example arrays) and returns its graph, a Traced.
 
     named: specs of arguments that the function takes by name. static: keyword arguments that are passed as they are and
-    become part of the graph. Arguments and results may be nested tuples, lists and dicts; a list of numbers is an array.
+    become part of the graph. algebra: the algebra in which the whole graph is read. Arguments and results may be nested tuples, lists and dicts; a list of numbers is an array.
     """
     title = name or getattr(function, "__name__", type(function).__name__).strip("<>")
     parameters, specs = parameters_of(function, title, specs, named, static or {})
     leaves, arguments = tree.flatten(with_lists_as_arrays(specs))
     input_specs = [spec_of(leaf) for leaf in leaves]
-    builder = GraphBuilder(title)
+    builder = GraphBuilder(title, algebra)
     with builder:
         inputs = [
             builder.input(input_name, one.dtype, one.shape)
@@ -340,26 +340,28 @@ class CompiledProgram:
 
 
 def compile(function, *specs, client=None, device="", static=None, name=None, disabled_passes=(), timeout=None,
-            **named):  # fmt: skip
+            algebra=None, **named):  # fmt: skip
     """Traces a function for arguments of the given types and compiles it on the server; a CompiledProgram.
 
     specs: a td.spec per argument, or an example array whose type stands for it; both may be nested in tuples, lists and
     dicts. named: the same of arguments given by name, compile(f, x=spec), as long as none has the name of an option. device: "cpu", "cuda", "xla" or one device, "cuda:0"; empty, the server's default. static:
     keyword arguments that become part of the program. disabled_passes: optimizer passes to leave out, by name.
+    algebra: "max_plus", "min_plus", "max_times" or "or_and": then +, *, @, td.sum and td.einsum are the algebra's, and
+    what it lacks is refused when the program is compiled, with OP_OUTSIDE_ALGEBRA.
     """
-    traced = make_graph(function, *specs, static=static, name=name, **named)
+    traced = make_graph(function, *specs, static=static, name=name, algebra=algebra, **named)
     return CompiledProgram(traced, client or default_client(), device, disabled_passes, timeout)
 
 
 def evaluate(function, *args, client=None, device="", static=None, timeout=None, profile=False, with_stats=False,
-             **named):  # fmt: skip
+             algebra=None, **named):  # fmt: skip
     """Evaluates a function on NumPy arrays in one call, which carries the graph along.
 
     For one-off work: a program that is called often is better compiled, though the server keeps what it compiled here
-    too. with_stats=True returns (results, Stats).
+    too. with_stats=True returns (results, Stats). algebra: as of td.compile.
     """
     args, named = with_lists_as_arrays(args), with_lists_as_arrays(named)
-    traced = make_graph(function, *args, static=static, **named)
+    traced = make_graph(function, *args, static=static, algebra=algebra, **named)
     arrays, stats = (client or default_client()).execute(
         traced.graph, traced.flatten_arguments(args, named), device=device, timeout=timeout, profile=profile
     )

@@ -12,12 +12,12 @@ from tensord.tracing.lifting import as_array, normalized_axes, promoted, show
 from tensord.tracing.ufuncs import check_parameters, computed_in
 
 
-def _contract(x, x_labels, y, y_labels, result_labels):
+def _contract(x, x_labels, y, y_labels, result_labels, algebra=None):
     """An einsum of two operands with distinct labels: a DotGeneral, and a Transpose where its result's order differs.
 
     A label of both operands and of the result is batch, one of both alone is summed, one of one operand is free.
     """
-    boolean = x.dtype.is_bool
+    boolean = x.dtype.is_bool and algebra is None and not x.builder.graph.algebra
     if boolean:  # or of ands: counted in int32
         x, y = (operand.builder.convert(operand, dtypes.int32) for operand in (x, y))
     shared = [label for label in x_labels if label in y_labels]
@@ -35,6 +35,7 @@ def _contract(x, x_labels, y, y_labels, result_labels):
         y,
         ([x_labels.index(label) for label in summed], [y_labels.index(label) for label in summed]),
         ([x_labels.index(label) for label in batch], [y_labels.index(label) for label in batch]),
+        algebra,
     )
     order = (
         [label for label in x_labels if label not in shared]
@@ -50,15 +51,23 @@ def _zeros(x):
 
 
 def matmul(x1, x2, /, out=None, *, axes=None, axis=None, keepdims=False, casting="same_kind", order="K", dtype=None,
-           subok=True, signature=None):  # fmt: skip
-    """The matrix product of the last two axes, the operator @; leading axes broadcast, vectors are rows or columns."""
+           subok=True, signature=None, algebra=None):  # fmt: skip
+    """The matrix product of the last two axes, the operator @; leading axes broadcast, vectors are rows or columns.
+
+    algebra: "max_plus", "min_plus", "max_times" or "or_and" for other sums and products, such as shortest distances:
+    td.matmul(d, d, algebra="min_plus").
+    """
     check_parameters("matmul", out, True, order, signature, casting)
     if is_given(axes) or is_given(axis) or keepdims:
         raise TypeError("matmul: axes, axis and keepdims are not supported: use td.moveaxis, or td.einsum")
-    return _matmul(x1, x2) if dtype is None else computed_in(dtype, _matmul, (x1, x2), casting)
+
+    def _product(x, y):
+        return _matmul(x, y, algebra)
+
+    return _product(x1, x2) if dtype is None else computed_in(dtype, _product, (x1, x2), casting)
 
 
-def _matmul(x, y):
+def _matmul(x, y, algebra=None):
     x, y = promoted(x, y)
     if not x.ndim or not y.ndim:
         raise ValueError("matmul needs arrays of rank 1 or more: multiply by a number with *")
@@ -67,11 +76,11 @@ def _matmul(x, y):
         x_labels = ["k"] if x.ndim == 1 else x_batch + ["i", "k"]
         y_labels = ["k"] if y.ndim == 1 else y_batch + ["k", "j"]
         result_labels = [label for label in x_labels[:-1]] + [label for label in y_labels if label != "k"]
-        return _contract(x, x_labels, y, y_labels, result_labels)
-    return _batched_matmul(x, y)
+        return _contract(x, x_labels, y, y_labels, result_labels, algebra)
+    return _batched_matmul(x, y, algebra)
 
 
-def _batched_matmul(x, y):
+def _batched_matmul(x, y, algebra):
     """A batch axis that only one side has, or that has size 1 on the other, is a free axis: nothing is repeated."""
     batch_rank = max(x.ndim, y.ndim) - 2
     labels = [[], []]
@@ -95,7 +104,7 @@ def _batched_matmul(x, y):
     x_labels, y_labels = labels[0] + ["i", "k"], labels[1] + ["k", "j"]
     x = x.builder.reshape(x, tuple(shapes[0]) + x.shape[-2:])
     y = y.builder.reshape(y, tuple(shapes[1]) + y.shape[-2:])
-    return _contract(x, x_labels, y, y_labels, result_labels + ["i", "j"])
+    return _contract(x, x_labels, y, y_labels, result_labels + ["i", "j"], algebra)
 
 
 def dot(a, b, out=None):

@@ -9,6 +9,7 @@ import re
 import numpy as np
 
 from tensord import contract, dtypes
+from tensord.arguments.algebras import algebra_number
 from tensord.arguments.options import check_casting, check_order, refuse_out
 from tensord.tracing.lifting import promoted, result_type, show
 
@@ -25,13 +26,14 @@ _OPTIMIZER_NAMES = {
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=True):
+def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=True, algebra=None):
     """The sum of products that subscripts name: einsum("ij,jk->ik", a, b), or by lists, einsum(a, [0, 1], b, [1, 2]).
 
     Without an output its axes are the labels that occur once, in the order of the alphabet. Beyond NumPy, parentheses fix
     the order of contraction, "(ij,jk),kl->il"; a label may be repeated in the output, "i->ii"; digits and letters of all
     alphabets are labels, and any number in lists. optimize: True chooses an order, False goes from left to right; "greedy", "optimal", a list of
     steps as NumPy and opt_einsum write them, or what td.einsum_path gave; or a pair of one of these and the most elements that an intermediate may have.
+    algebra: "max_plus", "min_plus", "max_times" or "or_and" for other sums and products.
     """
     refuse_out("einsum", out)
     check_order("einsum", order)
@@ -42,7 +44,7 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     sizes = sizes_of(labels, arrays)
     shape = tuple(sizes[label] for label in output)
     labels, arrays = zip(*(_without_repeated_ones(*pair, sizes) for pair in zip(labels, arrays)))
-    attributes = {**_notation(labels, output, separators), **chosen}
+    attributes = {**_notation(labels, output, separators), **chosen, "algebra": algebra_number(algebra)}
     (result,) = arrays[0].builder.extension(_MESSAGE, attributes, arrays, [(arrays[0].dtype, shape)])
     return result
 

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 
 from tensord import contract, dims, dtypes
+from tensord.arguments.algebras import algebra_number
 from tensord.array import Array
 
 _active = threading.local()
@@ -18,8 +19,8 @@ class GraphBuilder:
     td.zeros, add to this graph.
     """
 
-    def __init__(self, name=""):
-        self.graph = contract.Graph(name=name)
+    def __init__(self, name="", algebra=None):
+        self.graph = contract.Graph(name=name, algebra=algebra_number(algebra))
         self._names = set()
         self._node_count = 0
         self._constants = {}
@@ -218,11 +219,12 @@ class GraphBuilder:
             self, node.name, x.dtype, tuple(size for axis, size in enumerate(x.shape) if axis not in dimensions)
         )
 
-    def dot_general(self, x, y, contracting, batching):
+    def dot_general(self, x, y, contracting, batching, algebra=None):
         """`contracting` and `batching` are pairs of lists of axes; the result's axes are x's free, y's free, batch."""
         node = self._node("dot_general", (x, y))
         dot = node.dot_general
         dot.SetInParent()
+        dot.algebra = algebra_number(algebra)
         dot.lhs_contracting_dimensions.extend(contracting[0])
         dot.rhs_contracting_dimensions.extend(contracting[1])
         dot.lhs_batching_dimensions.extend(batching[0])
