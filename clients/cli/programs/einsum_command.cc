@@ -40,6 +40,11 @@ absl::StatusOr<einsum::v1::Einsum> ParseEinsum(const Arguments& arguments) {
     }
     einsum.set_largest_intermediate(elements);
   }
+  if (const std::optional<std::string> name = arguments.Value("algebra")) {
+    const absl::StatusOr<v1::Algebra> algebra = ParseAlgebra(*name);
+    if (!algebra.ok()) return algebra.status();
+    einsum.set_algebra(*algebra);
+  }
   if (const std::optional<std::string> text = arguments.Value("steps")) {
     if (arguments.Has("optimizer")) return absl::InvalidArgumentError("--steps and --optimizer exclude each other");
     auto steps = ParseSteps(*text);
@@ -142,6 +147,9 @@ Command EinsumCommand() {
        .placeholder = "PATH",
        .help = "Contract in this order: '(1, 2), (0, 1)' are positions among the operands that are left, where the "
                "result of a step comes last"},
+      {.name = "algebra",
+       .placeholder = "NAME",
+       .help = "Read sums and products otherwise: max_plus, min_plus, max_times, or_and"},
       {.name = "path", .help = "Say in which order the server would contract, and what that costs, instead"},
       {.name = "explain", .help = "Say how the server would run it, and why, instead"},
       {.name = "profile", .help = "Say how long each segment took"}};

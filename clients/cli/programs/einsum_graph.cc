@@ -73,6 +73,16 @@ absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view n
       absl::StrCat("flag needs auto, greedy, optimal or left-to-right: --optimizer=", name));
 }
 
+absl::StatusOr<v1::Algebra> ParseAlgebra(absl::string_view name) {
+  const std::string word = absl::StrReplaceAll(name, {{"-", "_"}});
+  if (word == "max_plus") return v1::ALGEBRA_MAX_PLUS;
+  if (word == "min_plus") return v1::ALGEBRA_MIN_PLUS;
+  if (word == "max_times") return v1::ALGEBRA_MAX_TIMES;
+  if (word == "or_and") return v1::ALGEBRA_OR_AND;
+  return absl::InvalidArgumentError(
+      absl::StrCat("flag needs max_plus, min_plus, max_times or or_and: --algebra=", name));
+}
+
 absl::StatusOr<google::protobuf::RepeatedPtrField<einsum::v1::Einsum::Step>> ParseSteps(absl::string_view text) {
   const absl::Status wrong =
       absl::InvalidArgumentError(absl::StrCat("flag needs steps as in '(1, 2), (0, 1)': --steps=", text));

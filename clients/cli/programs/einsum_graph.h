@@ -28,6 +28,9 @@ std::string WithOutput(absl::string_view equation);
 // "auto", "greedy", "optimal" or "left-to-right". INVALID_ARGUMENT names the others.
 absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view name);
 
+// "max_plus", "min_plus", "max_times" or "or_and", also with a hyphen. INVALID_ARGUMENT names them.
+absl::StatusOr<v1::Algebra> ParseAlgebra(absl::string_view name);
+
 // Returns the steps of "(1, 2), (0, 1)": positions among the operands that are left, the result of a step goes to their
 // end. INVALID_ARGUMENT names the flag.
 absl::StatusOr<google::protobuf::RepeatedPtrField<einsum::v1::Einsum::Step>> ParseSteps(absl::string_view text);

@@ -53,13 +53,14 @@ std::vector<int64_t> FirstAxes(int64_t count) {
 }
 
 // Both operands have rank 2 at least, and equal dimensions before the matrices.
-Tensor BatchedMatMul(const Tensor& a, const Tensor& b) {
+Tensor BatchedMatMul(const Tensor& a, const Tensor& b, Algebra algebra) {
   const int64_t batch_rank = a.rank() - 2;
   const Tensor product = DotGeneral(a, b,
                                     {.lhs_contracting = {-1},
                                      .rhs_contracting = {-2},
                                      .lhs_batching = FirstAxes(batch_rank),
-                                     .rhs_batching = FirstAxes(batch_rank)});
+                                     .rhs_batching = FirstAxes(batch_rank)},
+                                    std::nullopt, algebra);
   if (batch_rank == 0) return product;
   // [m, n, batch…] to [batch…, m, n].
   std::vector<int64_t> permutation = FirstAxes(product.rank());
@@ -68,12 +69,14 @@ Tensor BatchedMatMul(const Tensor& a, const Tensor& b) {
 }
 
 // Both operands have rank 2 at least.
-Tensor MatrixMatMul(const Tensor& a, const Tensor& b) {
+Tensor MatrixMatMul(const Tensor& a, const Tensor& b, Algebra algebra) {
   // Leading axes of the left operand alone are just more rows.
-  if (b.rank() == 2) return DotGeneral(a, b, {.lhs_contracting = {-1}, .rhs_contracting = {0}});
+  if (b.rank() == 2) {
+    return DotGeneral(a, b, {.lhs_contracting = {-1}, .rhs_contracting = {0}}, std::nullopt, algebra);
+  }
   if (a.rank() == 2) {
     // [m, batch…, n] to [batch…, m, n], which spares a copy of the left operand for each matrix on the right.
-    const Tensor product = DotGeneral(a, b, {.lhs_contracting = {-1}, .rhs_contracting = {-2}});
+    const Tensor product = DotGeneral(a, b, {.lhs_contracting = {-1}, .rhs_contracting = {-2}}, std::nullopt, algebra);
     std::vector<int64_t> permutation = FirstAxes(product.rank());
     std::rotate(permutation.begin(), permutation.begin() + 1, permutation.end() - 1);
     return Transpose(product, permutation);
@@ -86,13 +89,13 @@ Tensor MatrixMatMul(const Tensor& a, const Tensor& b) {
     shape.insert(shape.end(), x.shape().end() - 2, x.shape().end());
     return BroadcastLike(x, shape, {a, b});
   };
-  return BatchedMatMul(with_batch(a), with_batch(b));
+  return BatchedMatMul(with_batch(a), with_batch(b), algebra);
 }
 
 }  // namespace
 
 Tensor DotGeneral(const TensorArg& lhs, const TensorArg& rhs, const DotDimensions& dimensions,
-                  std::optional<DType> result_dtype) {
+                  std::optional<DType> result_dtype, Algebra algebra) {
   const RecordedCall call("DotGeneral", lhs.place());
   if (!lhs.ok()) return lhs;
   if (!rhs.ok()) return rhs;
@@ -118,6 +121,7 @@ Tensor DotGeneral(const TensorArg& lhs, const TensorArg& rhs, const DotDimension
   dot.mutable_lhs_batching_dimensions()->Assign(left->batching.begin(), left->batching.end());
   dot.mutable_rhs_batching_dimensions()->Assign(right->batching.begin(), right->batching.end());
   if (result_dtype.has_value()) dot.set_result_dtype(ToWire(*result_dtype));
+  dot.set_algebra(static_cast<v1::Algebra>(algebra));
   Shape shape;
   AppendFreeSizes(lhs, *left, &shape);
   AppendFreeSizes(rhs, *right, &shape);
@@ -125,7 +129,7 @@ Tensor DotGeneral(const TensorArg& lhs, const TensorArg& rhs, const DotDimension
   return Tensor::FromOp(std::move(op), {lhs, rhs}, result_dtype.value_or(lhs.dtype()), std::move(shape));
 }
 
-Tensor MatMul(const TensorArg& a, const TensorArg& b) {
+Tensor MatMul(const TensorArg& a, const TensorArg& b, Algebra algebra) {
   const RecordedCall call("MatMul", a.place());
   if (!a.ok()) return a;
   if (!b.ok()) return b;
@@ -137,10 +141,14 @@ Tensor MatMul(const TensorArg& a, const TensorArg& b) {
     return RefusedOperation("MatMul", absl::StrCat("the summed axes differ in size: ", ShapeToString(a.shape()),
                                                    " and ", ShapeToString(b.shape())));
   }
-  if (b.rank() == 1) return DotGeneral(a, b, {.lhs_contracting = {-1}, .rhs_contracting = {0}});
+  if (b.rank() == 1) {
+    return DotGeneral(a, b, {.lhs_contracting = {-1}, .rhs_contracting = {0}}, std::nullopt, algebra);
+  }
   // A vector on the left: its axis is summed, and all other axes of the right operand stay in order.
-  if (a.rank() == 1) return DotGeneral(a, b, {.lhs_contracting = {0}, .rhs_contracting = {-2}});
-  return MatrixMatMul(a, b);
+  if (a.rank() == 1) {
+    return DotGeneral(a, b, {.lhs_contracting = {0}, .rhs_contracting = {-2}}, std::nullopt, algebra);
+  }
+  return MatrixMatMul(a, b, algebra);
 }
 
 }  // namespace tensord::client

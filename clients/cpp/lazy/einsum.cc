@@ -145,6 +145,7 @@ void SetOptions(const EinsumOptions& options, einsum::v1::Einsum* message) {
   for (const std::vector<int64_t>& step : options.path) {
     message->add_path()->mutable_operands()->Assign(step.begin(), step.end());
   }
+  message->set_algebra(static_cast<v1::Algebra>(options.algebra));
   if (options.largest_intermediate.has_value()) message->set_largest_intermediate(*options.largest_intermediate);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "tensord/contraction.h"
 #include "tensord/tensor.h"
 
 namespace tensord::client {
@@ -22,6 +23,8 @@ struct EinsumOptions {
   std::vector<std::vector<int64_t>> path = {};
   // The most elements that an intermediate may have.
   std::optional<int64_t> largest_intermediate = std::nullopt;
+  // The sums and products; of elements of the algebra.
+  Algebra algebra = Algebra::kStandard;
 };
 
 // Returns the sum of products that an equation names, "ij,jk->ik": a term of labels for each operand and, behind the

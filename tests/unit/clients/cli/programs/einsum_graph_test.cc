@@ -44,6 +44,14 @@ TEST(EinsumGraphTest, LabelsOfAnOutputAreCharactersOfAnyAlphabet) {
   EXPECT_EQ(WithOutput("\xCE,\xCE\xB1\xB1\x80"), "\xCE,\xCE\xB1\xB1\x80->\xCE\xCE\xB1\xB1\x80");
 }
 
+TEST(EinsumGraph, ReadsAlgebras) {
+  EXPECT_EQ(*ParseAlgebra("max_plus"), v1::ALGEBRA_MAX_PLUS);
+  EXPECT_EQ(*ParseAlgebra("min-plus"), v1::ALGEBRA_MIN_PLUS);
+  EXPECT_EQ(*ParseAlgebra("max_times"), v1::ALGEBRA_MAX_TIMES);
+  EXPECT_EQ(*ParseAlgebra("or_and"), v1::ALGEBRA_OR_AND);
+  EXPECT_THAT(ParseAlgebra("plus_times").status().message(), HasSubstr("--algebra=plus_times"));
+}
+
 TEST(EinsumGraphTest, OptimizersHaveNames) {
   EXPECT_EQ(*ParseOptimizer("auto"), einsum::v1::Einsum::OPTIMIZER_AUTO);
   EXPECT_EQ(*ParseOptimizer("greedy"), einsum::v1::Einsum::OPTIMIZER_GREEDY);

@@ -240,6 +240,18 @@ TEST(Contraction, BatchesAreMovedToTheFront) {
               HasSubstr("transpose { permutation: 1 permutation: 2 permutation: 0 permutation: 3 }"));
 }
 
+TEST(Contraction, ProductsCarryTheirAlgebra) {
+  for (const Shape& shape : {Shape{2, 2}, Shape{2}, Shape{5, 2, 2}}) {
+    EXPECT_THAT(TracedText({MatMul(Input(shape), Input({2, 2}), Algebra::kMinPlus)}),
+                HasSubstr("algebra: ALGEBRA_MIN_PLUS"));
+    EXPECT_THAT(TracedText({MatMul(Input({2, 2}), Input(shape), Algebra::kMaxTimes)}),
+                HasSubstr("algebra: ALGEBRA_MAX_TIMES"));
+    EXPECT_THAT(TracedText({MatMul(Input(shape), Input({2, 2}))}), testing::Not(HasSubstr("algebra")));
+  }
+  EXPECT_THAT(TracedText({MatMul(Input({5, 2, 2}), Input({5, 2, 2}), Algebra::kMaxPlus)}),
+              HasSubstr("algebra: ALGEBRA_MAX_PLUS"));
+}
+
 TEST(Contraction, DotGeneralPutsBatchLast) {
   const Tensor dot = DotGeneral(
       Input({7, 2, 3}), Input({3, 7, 4}),
