@@ -68,7 +68,7 @@ inline constexpr OpDef kDotGeneralDef = {
     .refusals = kDotGeneralRefusals,
     .reference = &ReferenceDotGeneral,
     .permute = &PermuteDotGeneral,
-    .jvp = &JvpProduct,
+    .jvp = &JvpDotGeneral,
     .linear_transpose = &TransposeDotGeneral,
     .work = &DotGeneralWork};
 

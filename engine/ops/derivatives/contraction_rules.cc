@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/refusal.h"
 #include "engine/ops/contraction.h"
 #include "engine/ops/derivatives/rules.h"
 #include "engine/ops/derivatives/terms.h"
+#include "engine/ops/semiring.h"
 
 namespace tensord {
 namespace {
@@ -58,6 +60,14 @@ ValueId ContractBack(TransposeCall& call, const Side& side, const Side& other, V
 }
 
 }  // namespace
+
+void JvpDotGeneral(JvpCall& call) {
+  if (AlgebraOf(call.attrs) != Algebra::kStandard) {
+    return call.graph.Fail(Refuse(Refusal::kUnsupportedRequest,
+                                  "a product in another algebra than the standard one has no rule for its derivative"));
+  }
+  JvpProduct(call);
+}
 
 void TransposeDotGeneral(TransposeCall& call) {
   Side lhs{.contracted = call.attrs.Ints("lhs_contracting_dimensions"),

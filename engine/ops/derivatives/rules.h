@@ -25,6 +25,7 @@ void TransposeReverse(TransposeCall& call);
 void TransposeExtractDiag(TransposeCall& call);
 void TransposeEmbedDiag(TransposeCall& call);
 void TransposeTriangle(TransposeCall& call);
+void JvpDotGeneral(JvpCall& call);
 void TransposeDotGeneral(TransposeCall& call);
 void JvpReduce(JvpCall& call);
 void TransposeReduce(TransposeCall& call);
