@@ -30,8 +30,8 @@ constexpr std::array<Descriptor, 9> kDescriptors = {{{"|b1", DType::kBool},
 
 // NumPy aligns the payload to this, so that a mapped file has aligned elements.
 constexpr size_t kPayloadAlignment = 64;
-constexpr size_t kVersion1PrefixBytes = 10;
-constexpr size_t kVersion2PrefixBytes = 12;
+// Of version 1: its 65,535 bytes of header are more than kMostAxes sizes take.
+constexpr size_t kPrefixBytes = 10;
 
 absl::StatusOr<DType> DTypeOfDescriptor(absl::string_view text) {
   // "=", the writer's own byte order, is little-endian on every machine that this runs on.
@@ -127,18 +127,15 @@ std::string FormatNpyHeader(const HostTensor& tensor) {
       absl::StrCat("{'descr': '", DescriptorOfDType(tensor.dtype()),
                    "', 'fortran_order': ", tensor.order() == MemoryOrder::kColumnMajor ? "True" : "False",
                    ", 'shape': ", shape, ", }");
-  const bool is_long = kVersion1PrefixBytes + dictionary.size() + kPayloadAlignment > UINT16_MAX;
-  const size_t prefix_bytes = is_long ? kVersion2PrefixBytes : kVersion1PrefixBytes;
-  const size_t unpadded_bytes = prefix_bytes + dictionary.size() + 1;
+  const size_t unpadded_bytes = kPrefixBytes + dictionary.size() + 1;
   dictionary.append((kPayloadAlignment - unpadded_bytes % kPayloadAlignment) % kPayloadAlignment, ' ');
   dictionary.push_back('\n');
 
   std::string result = "\x93NUMPY";
-  result.push_back(is_long ? '\x02' : '\x01');
+  result.push_back('\x01');
   result.push_back('\x00');
-  for (size_t byte = 0; byte < (is_long ? 4u : 2u); ++byte) {
-    result.push_back(static_cast<char>(dictionary.size() >> (8 * byte)));
-  }
+  result.push_back(static_cast<char>(dictionary.size()));
+  result.push_back(static_cast<char>(dictionary.size() >> 8));
   result += dictionary;
   return result;
 }

@@ -17,8 +17,8 @@ namespace tensord::client {
 // names the fault of any other bytes. The payload is not copied.
 absl::StatusOr<HostTensor> ParseNpy(std::string contents);
 
-// Returns the tensor as a file of version 1 (2 where the header is long), in the tensor's own order. BF16 becomes
-// "<V2": read it in NumPy with .view(ml_dtypes.bfloat16).
+// Returns the tensor as a file of version 1, in the tensor's own order. BF16 becomes "<V2": read it in NumPy with
+// .view(ml_dtypes.bfloat16).
 std::string FormatNpy(const HostTensor& tensor);
 
 // The same from and to the file system; NOT_FOUND, PERMISSION_DENIED and the like name the file.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -58,10 +59,12 @@ TEST(Npy, RoundTripsEveryDType) {
   ExpectRoundTrip(*HostTensor::FromVector(std::vector<BFloat16>{BFloat16::FromFloat(1.5f)}, {1}));
 }
 
-TEST(Npy, LongHeadersAreVersion2) {
-  const HostTensor tensor = *HostTensor::FromVector(std::vector<bool>{true}, Shape(30000, 1));
-  EXPECT_EQ(FormatNpy(tensor)[6], '\x02');
-  ExpectRoundTrip(tensor);
+TEST(Npy, RoundTripsMostAxesAndRefusesMore) {
+  ExpectRoundTrip(*HostTensor::FromVector(std::vector<bool>{true}, Shape(kMostAxes, 1)));
+  const std::string ones = absl::StrJoin(std::vector<int>(50'000, 1), ", ");
+  const auto hostile =
+      ParseNpy(File(2, Dictionary("|b1", "False", absl::StrCat("(", ones, ")")), std::string(1, '\0')));
+  EXPECT_EQ(hostile.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Npy, ReadsEveryVersionAndBothOrders) {
