@@ -21,8 +21,8 @@ from tensord.session import Donation, RemoteArray, Session, remote_of
 from tensord.stats import Stats
 
 _SERVICE = "/tensord.v1.Compute/"
-#Methods that change nothing, or do so once.They are called again if they got no answer, and so is Execute if it keeps
-#and donates nothing : behind a balancer another server has it.
+# Methods that change nothing, or do so once. They are called again if they got no answer, and so is Execute if it keeps
+# and donates nothing: behind a balancer another server has it.
 _IDEMPOTENT = ("Compile", "Explain", "GetProgram", "GetServerInfo")
 _MOST_ATTEMPTS = 4
 _MOST_REPEATS_OF_BROKEN = 1
@@ -35,9 +35,9 @@ class Client:
 
     The connection is made when it is first used, and again when it was lost; nothing is sent until then, and an absent
     server shows as td.Unavailable in the first call. Owns its channel: close it, or use it in a `with`.
-    timeout is the deadline of every call, in seconds, None for none;
-each call may name its own.credentials(grpc.ChannelCredentials) makes the connection TLS;
-metadata is sent with every call.access, a td.Access, sets both from files and a token; without it the environment does. shared_memory: large arrays of calls and sessions go through
+    timeout is the deadline of every call, in seconds, None for none; each call may name its own. credentials
+    (grpc.ChannelCredentials) makes the connection TLS; metadata is sent with every call. access, a td.Access, sets both
+    from files and a token; without it the environment does. shared_memory: large arrays of calls and sessions go through
     memory that client and server share, where the server offers some to this process. Failures raise td.Error and its subclasses.
 
     Several servers may stand behind a target that is a balancer: a list, "ipv4:10.0.0.1:7070,10.0.0.2:7070", is the
@@ -109,9 +109,9 @@ metadata is sent with every call.access, a td.Access, sets both from files and a
         except (OSError, errors.PermissionDenied, errors.DeadlineExceeded):
             return None
 
-#-- -- Programs -- --
+    # ---- Programs ----
 
-#The key of a call that names a graph is the graph 's; of one that names a fingerprint it is the caller' s `route`.
+    # The key of a call that names a graph is the graph's; of one that names a fingerprint it is the caller's `route`.
 
     def compile(self, graph, *, device="", disabled_passes=(), timeout=None, route=None):
         """Compiles a contract.Graph, or finds it compiled; the contract.CompileResponse. Idempotent."""
@@ -143,12 +143,11 @@ metadata is sent with every call.access, a td.Access, sets both from files and a
             key = route_of_program(program, request.options)
         return self.unary("Explain", request, contract.ExplainResponse, timeout, key)
 
-#-- -- Running -- --
+    # ---- Running ----
 
     def session(self, *, lease=None, timeout=None, route=None):
         """A new Session, which keeps tensors on the server. lease in seconds, None for the server's default. route: its
-        key for a balancer;
-sessions of one key come to one server."""
+        key for a balancer; sessions of one key come to one server."""
         return Session(self, lease, timeout, route)
 
     def execute(
@@ -169,9 +168,8 @@ sessions of one key come to one server."""
         """Runs a program, a fingerprint or a contract.Graph, on NumPy arrays; (list of arrays, Stats).
 
         arguments cross the wire row-major: a C-contiguous array is sent from its own memory, others are made contiguous
-        first. An argument may be a pair (array, DType)
-where NumPy's type does not tell (bfloat16 as uint16). Results are read - only views of the response,
-    which they keep alive; copy one to write to it. The program of a
+        first. An argument may be a pair (array, DType) where NumPy's type does not tell (bfloat16 as uint16). Results
+        are read-only views of the response, which they keep alive; copy one to write to it. The program of a
         fingerprint must have been compiled with row-major order, as Client.compile does.
 
         session: the Session of arguments that are RemoteArrays, and of results to be kept: those whose place in `keep`
@@ -204,19 +202,16 @@ where NumPy's type does not tell (bfloat16 as uint16). Results are read - only v
         may_repeat = not shared and not any(keep) and not any(isinstance(one, Donation) for one in arguments)
         begin = time.perf_counter()
         try:
-            response
-  = self._call("Execute", request, deadline.left(), route = route, may_repeat = may_repeat)
-        except BaseException as failure : if not shared or
-    not shared.failed(getattr(failure, "reason", ""))
-      : raise options = {
-    "device" : device,
-    "disabled_passes" : disabled_passes,
-    "priority" : priority,
-    "profile" : profile
-  } options.update(session = session, keep = keep, alignment = alignment,
-                   route = route) return self.execute(program, arguments, timeout = deadline.left(), **options)
-                            round_trip_time = time.perf_counter() - begin try : payloads,
-              stats, error = wire.decode_execute_response(response, shared.spaces if shared else ())
+            response = self._call("Execute", request, deadline.left(), route=route, may_repeat=may_repeat)
+        except BaseException as failure:
+            if not shared or not shared.failed(getattr(failure, "reason", "")):
+                raise
+            options = {"device": device, "disabled_passes": disabled_passes, "priority": priority, "profile": profile}
+            options.update(session=session, keep=keep, alignment=alignment, route=route)
+            return self.execute(program, arguments, timeout=deadline.left(), **options)
+        round_trip_time = time.perf_counter() - begin
+        try:
+            payloads, stats, error = wire.decode_execute_response(response, shared.spaces if shared else ())
         except wire.MalformedResponse as failure:
             raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
         if error is not None:
@@ -272,7 +267,7 @@ where NumPy's type does not tell (bfloat16 as uint16). Results are read - only v
             raise errors.DataLoss(f"the server at {self.target} sent a result without data")
         return RemoteArray(session, handle, payload.dtype, payload.shape) if handle else wire.aligned(payload.array)
 
-#-- -- The server -- --
+    # ---- The server ----
 
     def server_info(self, *, capabilities=False, timeout=None):
         """The contract.ServerInfo: version, devices, limits, and with `capabilities` which operation runs where."""
@@ -281,7 +276,7 @@ where NumPy's type does not tell (bfloat16 as uint16). Results are read - only v
 
     def health(self, service="", *, timeout=None):
         """The server's state by the gRPC health protocol: "SERVING", "NOT_SERVING", …"""
-#HealthCheckRequest has one string, field 1; HealthCheckResponse one enum, field 1.
+        # HealthCheckRequest has one string, field 1; HealthCheckResponse one enum, field 1.
         name = service.encode()
         request = b"\x0a" + wire.varint(len(name)) + name if name else b""
         response = self._call("Check", request, timeout, service="/grpc.health.v1.Health/")
@@ -292,25 +287,26 @@ where NumPy's type does not tell (bfloat16 as uint16). Results are read - only v
         """Returns once the server answers and serves. Raises the last error after `timeout` seconds."""
         deadline = Deadline(timeout)
         try:
-            grpc
-      .channel_ready_future(self._channel)
-          .result(timeout_of_call(timeout)) except grpc.FutureTimeoutError
-          : raise errors.Unavailable(
-                f "no tensord server at {self.target} within {timeout:g} s{self._why_not()}") from None while True
-          : left = deadline.left() if self.health(timeout = left and max(left, 0.1)) == "SERVING"
-          : return self if deadline.is_before(0)
-          : raise errors.Unavailable(f
-                                     "the server at {self.target} does not serve after {timeout:g} s") time.sleep(0.02)
+            grpc.channel_ready_future(self._channel).result(timeout_of_call(timeout))
+        except grpc.FutureTimeoutError:
+            raise errors.Unavailable(f"no tensord server at {self.target} within {timeout:g} s{self._why_not()}") from None
+        while True:
+            left = deadline.left()
+            if self.health(timeout=left and max(left, 0.1)) == "SERVING":
+                return self
+            if deadline.is_before(0):
+                raise errors.Unavailable(f"the server at {self.target} does not serve after {timeout:g} s")
+            time.sleep(0.02)
 
-                def _why_not(self)
-          : ""
-            "The last failure of the connection, in gRPC's words and a parenthesis."
-            "" try : self._channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=_PROBE_SECONDS)
+    def _why_not(self):
+        """The last failure of the connection, in gRPC's words and a parenthesis."""
+        try:
+            self._channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=_PROBE_SECONDS)
         except grpc.RpcError as failure:
             return f" ({failure.details()})"
         return ""
 
-#-- -- Calls -- --
+    # ---- Calls ----
 
     def unary(self, method, request, response_class, timeout, route=None):
         """One call of the service with messages of the contract; None for a response that is not read. route: its key
@@ -322,105 +318,86 @@ where NumPy's type does not tell (bfloat16 as uint16). Results are read - only v
     def stream(self, method, requests, timeout, route=None):
         """A call of a method with streams both ways: an iterable of bytes in, an iterator of bytes out."""
         try:
-            call
-          = self._channel
-                .stream_stream(_SERVICE + method) return call(requests, timeout = timeout_of_call(timeout),
-                                                              metadata = self._metadata_with(route))
-                    except ValueError as failure : raise errors
-                .Cancelled(f "the client is closed: {failure}") from None
+            call = self._channel.stream_stream(_SERVICE + method)
+            return call(requests, timeout=timeout_of_call(timeout), metadata=self._metadata_with(route))
+        except ValueError as failure:
+            raise errors.Cancelled(f"the client is closed: {failure}") from None
 
-                                                       def
-                                                       error_of(self, failure)
-              : ""
-                "The exception to raise for what a stream raised."
-                "" return errors
-                .from_rpc(failure, self.target) if isinstance (failure, grpc.RpcError) else failure
+    def error_of(self, failure):
+        """The exception to raise for what a stream raised."""
+        return errors.from_rpc(failure, self.target) if isinstance(failure, grpc.RpcError) else failure
 
-                    def
-                    upload(self, header, data, timeout, route = None)
-              : ""
-                "Sends the bytes of a tensor by PutTensor, through shared memory or by several calls where the "
-                "connection breaks."
-                ""
+    def upload(self, header, data, timeout, route=None):
+        """Sends the bytes of a tensor by PutTensor, through shared memory or by several calls where the connection breaks."""
 
-                def
-                call(messages, left)
-              : return self._call("PutTensor", messages, left, kind = "stream_unary", route = route)
+        def call(messages, left):
+            return self._call("PutTensor", messages, left, kind="stream_unary", route=route)
 
-                    get_tensor = self._get_tensor(route) deadline,
-                    memory, was_sent = self.deadline(timeout), self._transfer_memory(),
-                    False with self._readable_answers()
-              : if memory : done,
-                    was_sent = shared_transfer.upload(call, memory, header, data, deadline) if done
-              : return resumed.upload(call, get_tensor, header, data, deadline.left(), was_sent)
+        get_tensor = self._get_tensor(route)
+        deadline, memory, was_sent = self.deadline(timeout), self._transfer_memory(), False
+        with self._readable_answers():
+            if memory:
+                done, was_sent = shared_transfer.upload(call, memory, header, data, deadline)
+                if done:
+                    return
+            resumed.upload(call, get_tensor, header, data, deadline.left(), was_sent)
 
-                    def
-                    download(self, request, nbytes, timeout, route = None)
-              : ""
-                "The array of a GetTensorRequest, which has that many bytes, by several calls where the connection "
-                "breaks."
-                "" deadline,
-                    memory, get_tensor = self.deadline(timeout), self._transfer_memory(),
-                    self._get_tensor(route) with self._readable_answers()
-              : array = memory and
-                        shared_transfer.download(get_tensor, memory, request, nbytes, deadline) return resumed.download(
-                            get_tensor, request, deadline.left()) if array is None else array
+    def download(self, request, nbytes, timeout, route=None):
+        """The array of a GetTensorRequest, which has that many bytes, by several calls where the connection breaks."""
+        deadline, memory, get_tensor = self.deadline(timeout), self._transfer_memory(), self._get_tensor(route)
+        with self._readable_answers():
+            array = memory and shared_transfer.download(get_tensor, memory, request, nbytes, deadline)
+            return resumed.download(get_tensor, request, deadline.left()) if array is None else array
 
-                            def
-                            _transfer_memory(self)
-              : memory = self.shared_memory return memory if memory and self._shares_transfers and
-                         not memory
-                                 .lost else None
+    def _transfer_memory(self):
+        memory = self.shared_memory
+        return memory if memory and self._shares_transfers and not memory.lost else None
 
-                                     def
-                                     deadline(self, timeout)
-              : ""
-                "The Deadline of what may take so long; None: as long as the client's calls may."
-                "" return Deadline(self.timeout if timeout is None else timeout)
+    def deadline(self, timeout):
+        """The Deadline of what may take so long; None: as long as the client's calls may."""
+        return Deadline(self.timeout if timeout is None else timeout)
 
-                    def
-                    _get_tensor(self, route)
-              : def call(message, left, read)
-              : self._call("GetTensor", message, left, kind = "unary_stream", read = read, route = route)
+    def _get_tensor(self, route):
+        def call(message, left, read):
+            self._call("GetTensor", message, left, kind="unary_stream", read=read, route=route)
 
-                    return call
+        return call
 
-                @contextlib.contextmanager def
-                _readable_answers(self)
-              : try : yield except transfer
-            .BrokenTransfer as failure
-                : raise errors.DataLoss(f "the server at {self.target} sent an unreadable answer: {failure}") from None
+    @contextlib.contextmanager
+    def _readable_answers(self):
+        try:
+            yield
+        except transfer.BrokenTransfer as failure:
+            raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
 
-                  def _metadata_with(self, route)
-                : ""
-                  "The metadata of a call with this key for a balancer; the client's own metadata may name one for all."
-                  "" if route is None
-                or not self._chooses_routes : return self._metadata or
-                None return self._metadata + ((METADATA_KEY, route), )
+    def _metadata_with(self, route):
+        """The metadata of a call with this key for a balancer; the client's own metadata may name one for all."""
+        if route is None or not self._chooses_routes:
+            return self._metadata or None
+        return self._metadata + ((METADATA_KEY, route),)
 
-                                                 def
-                                             _call(self, method, request, timeout, *, may_repeat = False, **options)
-                : ""
-                  "may_repeat: the call may be made again where it got no answer, but once where servers may have died "
-                  "of it."
-                  "" if not may_repeat
-                : return self._call_once(method, request, self.timeout if timeout is None else timeout,
-                                         **options) attempts,
-            broken = Attempts(self.deadline(timeout), _MOST_ATTEMPTS), 0 while True : try:
-              return self._call_once(method, request, attempts.left(), **options)
-                             except errors.Unavailable as failure : if not self._was_reached and
-                         not may_have_run(failure) and
-                         why_nobody_listens(self.target)
-                  : raise # and nobody ever has : the next attempts would find the same broken +=
-                     may_have_run(failure) if broken > _MOST_REPEATS_OF_BROKEN or not attempts
-                                                                                          .pause()
-                  : raise
+    def _call(self, method, request, timeout, *, may_repeat=False, **options):
+        """may_repeat: the call may be made again where it got no answer, but once where servers may have died of it."""
+        if not may_repeat:
+            return self._call_once(method, request, self.timeout if timeout is None else timeout, **options)
+        attempts, broken = Attempts(self.deadline(timeout), _MOST_ATTEMPTS), 0
+        while True:
+            try:
+                return self._call_once(method, request, attempts.left(), **options)
+            except errors.Unavailable as failure:
+                if not self._was_reached and not may_have_run(failure) and why_nobody_listens(self.target):
+                    raise  # and nobody ever has: the next attempts would find the same
+                broken += may_have_run(failure)
+                if broken > _MOST_REPEATS_OF_BROKEN or not attempts.pause():
+                    raise
 
-                        def
-                        _call_once(self, method, request, timeout, *, service = _SERVICE, kind = "unary_unary",
-                                   read = None, route = None)
-                  : with self._lock : call = self._calls.get(service + method) if call is None : call =
-                         self._calls[service + method] = getattr(self._channel, kind)(service + method) try : answer = call(request, timeout=timeout_of_call(timeout), metadata=self._metadata_with(route))
+    def _call_once(self, method, request, timeout, *, service=_SERVICE, kind="unary_unary", read=None, route=None):
+        with self._lock:
+            call = self._calls.get(service + method)
+            if call is None:
+                call = self._calls[service + method] = getattr(self._channel, kind)(service + method)
+        try:
+            answer = call(request, timeout=timeout_of_call(timeout), metadata=self._metadata_with(route))
             self._was_reached = True
             if answer is None:  # as transfer.EndedEarly
                 raise errors.Unavailable(f"the connection to {self.target} broke, and the answer was lost with it")
@@ -429,8 +406,8 @@ where NumPy's type does not tell (bfloat16 as uint16). Results are read - only v
             refused = errors.from_rpc(failure, self.target)
             self._was_reached = self._was_reached or not isinstance(refused, errors.Unavailable)
             if isinstance(refused, errors.Cancelled) and not refused.reason and not self._is_closed:
-#gRPC's word, and its only one, for a call that comes while its server stops.
-                refused = errors.Unavailable(f"the server at {self.target} ended the call without an answer, as it stops")
+                # gRPC's word, and its only one, for a call that comes while its server stops.
+                refused = errors.Unavailable(f"the server at {self.target} ended the call without an answer")
         except ValueError as failure:
             refused = errors.Cancelled(f"the client is closed: {failure}")
         raise refused  # here, so that nothing of gRPC's hangs on it: it may be sent to another process
