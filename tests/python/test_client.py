@@ -303,11 +303,18 @@ class Errors(StandInTestCase):
 
     def test_every_code_has_its_class(self):
         kinds = [td.InvalidArgument, td.Unimplemented, td.Unavailable, td.FailedPrecondition, td.ResourceExhausted]
-        kinds += [td.DeadlineExceeded, td.Cancelled, td.DataLoss, td.Internal, td.NotFound, td.PermissionDenied]
+        kinds += [td.DeadlineExceeded, td.DataLoss, td.Internal, td.NotFound, td.PermissionDenied]
         for name, kind in [(kind.code, kind) for kind in kinds] + [("ABORTED", td.Error)]:
             error = self.raised(getattr(grpc.StatusCode, name), "text")
             self.assertIs(type(error), kind)
             self.assertEqual((error.code, error.reason, error.limit_value), (name, "", None))
+
+    def test_only_a_server_that_stops_cancels_without_a_word(self):
+        error = self.raised(grpc.StatusCode.CANCELLED, "CANCELLED")
+        self.assertIs(type(error), td.Unavailable)
+        error = self.raised(grpc.StatusCode.CANCELLED, "the operator did", contract.ErrorDetail(reason="CANCELLED"))
+        self.assertIs(type(error), td.Cancelled)
+        self.assertEqual((error.code, error.reason), ("CANCELLED", "CANCELLED"))
 
     def test_details(self):
         detail = contract.ErrorDetail(reason="SHAPE_MISMATCH", node="add_3", op="add")
