@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/checksum/crc32c.h"
@@ -46,10 +48,14 @@ Put HeaderOf(const std::string& session, const std::string& handle, v1::DType dt
   return message;
 }
 
-// An upload as a call of its own.
+// An upload as a call of its own, whose deadline is the server's or a time from now.
 class Upload {
  public:
   explicit Upload(InProcessServer& server) : writer_(server.stub().PutTensor(&context_, &response_)) {}
+  Upload(InProcessServer& server, absl::Duration deadline) {
+    context_.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    writer_ = server.stub().PutTensor(&context_, &response_);
+  }
   ~Upload() {
     if (!finished_) Cancel();
   }
@@ -135,7 +141,7 @@ class TensorStreamTest : public ::testing::Test {
     return header;
   }
   void PutAll(const Put& header, const std::string& bytes, int64_t chunk = kMiB) {
-    Upload upload(server_);
+    Upload upload(server_, absl::Minutes(5));  // a short one of the server is meant for others
     upload.Send(header);
     upload.SendBytes(bytes, 0, static_cast<int64_t>(bytes.size()), chunk);
     const grpc::Status status = upload.Finish();
