@@ -61,7 +61,8 @@ class SchedulingTest : public ::testing::Test {
     return call;
   }
 
-  v1::ErrorDetail Refused(const v1::ExecuteRequest& request, absl::Duration deadline = absl::Minutes(1)) {
+  // The deadline is beyond the patience of the queue, a minute, in which a run with an earlier one would go first.
+  v1::ErrorDetail Refused(const v1::ExecuteRequest& request, absl::Duration deadline = absl::Minutes(5)) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
     v1::ExecuteResponse response;
