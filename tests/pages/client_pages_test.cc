@@ -24,6 +24,10 @@ using namespace tensord::client;  // NOLINT(google-build-using-namespace)
 #include "tests/pages/blocks/clients/cpp/README/pipelines.inc"
 }  // namespace worked_example
 
+namespace front_page {
+#include "tests/pages/blocks/README/from-c.inc"
+}  // namespace front_page
+
 namespace tensord::client {
 namespace {
 
@@ -77,6 +81,13 @@ TEST_F(ClientPagesTest, WorkedExample) {
   EXPECT_THAT(printed, StartsWith("[[0.26894"));  // 1 / (1 + e)
   EXPECT_THAT(printed, EndsWith("]]\n8\n"));
   EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_F(ClientPagesTest, FrontPage) {
+  const absl::StatusOr<HostTensor> y = front_page::Layer(Ones({3, 4}), Ones({4, 8}), Ones({8}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->shape(), (Shape{3, 8}));
+  EXPECT_THAT(*y->Values<float>(), Each(testing::FloatNear(0.99990920f, 1e-6)));  // tanh(5)
 }
 
 TEST_F(ClientPagesTest, CompiledFunction) {

@@ -18,6 +18,8 @@ def double(x):
 class SharedMemoryTestCase(unittest.TestCase):
     """Has a server for all its tests, and for each a client of its own with shared memory."""
 
+    region_bytes = REGION_BYTES
+
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="tensord-")
@@ -25,7 +27,7 @@ class SharedMemoryTestCase(unittest.TestCase):
         cls.folder = folder.name
         cls.socket = os.path.join(folder.name, "memory")
         cls.server = ServerProcess(
-            f"--set=shared_memory.listen=unix:{cls.socket}", f"--set=shared_memory.region_bytes={REGION_BYTES}"
+            f"--set=shared_memory.listen=unix:{cls.socket}", f"--set=shared_memory.region_bytes={cls.region_bytes}"
         )
         cls.addClassCleanup(cls.server.stop)
 

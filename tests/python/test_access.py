@@ -1,9 +1,11 @@
 """TLS, certificates and tokens: what the client sends, and what a real server makes of it."""
 
+import contextlib
 import hashlib
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 import unittest.mock
@@ -11,10 +13,15 @@ import unittest.mock
 import grpc
 import numpy as np
 
-import checkout  # noqa: F401
+import checkout
 from server_process import ServerProcess, binary_or_skip
 import tensord as td
 
+sys.path.insert(0, str(checkout.REPOSITORY / "tests" / "pages"))
+import page_blocks  # noqa: E402
+import project_files  # noqa: E402
+
+PYTHON_PAGE = "clients/python/README.md"
 NO_ACCESS = {name: "" for name in os.environ if name.startswith("TENSORD_") and name != "TENSORD_BINARY"}
 
 
@@ -128,6 +135,17 @@ class RealServer(AccessTest):
         with self.assertRaises(td.PermissionDenied) as refused:
             self.add(token="reader")
         self.assertEqual(refused.exception.reason, "PERMISSION_DENIED")
+
+    def test_example_of_the_page(self):
+        page, section = PYTHON_PAGE, "install"
+        blocks = page_blocks.blocks_of(page, project_files.read_lines(page), "python")
+        (block,) = (block for block in blocks if block.name.endswith("/" + section))
+        self.write("token", "secret")
+        names = {"td": td}
+        with contextlib.chdir(self.folder):
+            exec(block.text.replace("compute.example.org:7070", self.target), names)
+        with names["client"] as client:
+            np.testing.assert_array_equal(td.evaluate(lambda x: x + 1, np.arange(3.0), client=client), [1, 2, 3])
 
     def test_whom_the_client_does_not_trust(self):
         stranger = Certificates(self.folder, "stranger")

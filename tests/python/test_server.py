@@ -3,14 +3,11 @@
 Needs TENSORD_BINARY, the path of the tensord binary; skipped without.
 """
 
-import contextlib
-import io
 import os
 import subprocess
 import sys
 import threading
 import unittest
-import unittest.mock
 
 import numpy as np
 from google.protobuf import json_format
@@ -403,15 +400,6 @@ class Examples(ServerTest):
         result = self.run_example(EXAMPLES / "embedding.py")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn("as NumPy counts: True", result.stdout)
-
-    def test_readme_example(self):
-        readme = (checkout.CLIENT_FOLDER / "README.md").read_text()
-        code = readme.split("```python\n", 1)[1].split("```", 1)[0]
-        printed = io.StringIO()
-        with unittest.mock.patch.dict(os.environ, {"TENSORD_TARGET": self.server.target}):
-            with contextlib.redirect_stdout(printed):
-                exec(compile(code, "README.md", "exec"), {})
-        self.assertIn("source='memory'", printed.getvalue())
 
 
 if __name__ == "__main__":
