@@ -5,8 +5,8 @@
 # The settings are those of tests/testlib/runs/settings_matrix.h. The cases lie beside the checkout in ../shared/conformance,
 # or where TENSORD_CONFORMANCE says; they belong to others and are no part of this repository. Each setting has a server
 # of its own, which gets every case with row-major arrays and the graph in the call, and again with reversed shapes and
-# by fingerprint. A line a setting; server logs and reports stay under build/ci. TENSORD_SKIP_BUILD=1: what is built is
-# what is run.
+# by fingerprint. As many settings run at once as there are cores, or JOBS. A line a setting; server logs and reports stay
+# under build/ci. TENSORD_SKIP_BUILD=1: what is built is what is run.
 set -euo pipefail
 source deploy/dev/packages.sh
 source deploy/dev/builds.sh
@@ -15,7 +15,7 @@ source deploy/dev/server_process.sh
 conformance=${TENSORD_CONFORMANCE:-../shared/conformance}
 pattern=${1:-.}
 kept=build/ci
-socket_folder=''
+folder=''
 
 # run_cases NAME REPORT MODE CALL: prints what came of it, "N passed, M failed, K skipped", failures before it.
 run_cases() {
@@ -25,12 +25,14 @@ run_cases() {
     --report "$report.json" >"$report.txt" 2>&1 </dev/null || { grep '^FAIL' "$report.txt" || tail -n 5 "$report.txt"; return 1; }
 }
 
+# In a subshell, whose server has a socket of its own.
 run_setting() {
-  local name=$1 start=$SECONDS status=0 file flags=() setting
+  local name=$1 status=0 file flags=() setting
   shift
+  trap 'stop_server || true' EXIT
   for setting in "$@"; do flags+=("--set=$setting"); done
   file=$kept/$(tr -c 'a-zA-Z0-9_\n' '-' <<<"$name")
-  start_server "$file.log" --listen="unix:$socket_folder/tensord.sock" "${flags[@]}" || return 1
+  start_server "$file.log" --listen="unix:$folder/$BASHPID.sock" "${flags[@]}" || return 1
   run_cases "$file-row" row graph || status=1
   run_cases "$file-reversed" reversed fingerprint || status=1
   if ! stop_server; then
@@ -51,16 +53,23 @@ if [[ ${TENSORD_SKIP_BUILD:-} != 1 ]]; then
   build_preset release tensord print_settings_matrix
 fi
 mkdir -p "$kept"
-socket_folder=$(mktemp --directory --tmpdir tensord-matrix.XXXXXX)
-trap 'stop_server || true; rm -rf "$socket_folder"' EXIT
+folder=$(mktemp --directory --tmpdir tensord-matrix.XXXXXX)
+trap 'kill $(jobs -rp) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
+: >"$folder/failed"
 
-failed=() count=0
+count=0
 while IFS=$'\t' read -r -a fields <&3; do
   [[ ${fields[0]} =~ $pattern ]] || continue
   count=$((count + 1))
-  run_setting "${fields[@]}" || failed+=("${fields[0]}")
+  while (($(jobs -rp | wc -l) >= $(job_count))); do wait -n || true; done
+  (
+    run_setting "${fields[@]}" >"$folder/$count.txt" 2>&1 || echo "${fields[0]}" >>"$folder/failed"
+    cat "$folder/$count.txt"
+  ) &
 done 3< <(build/release/bin/print_settings_matrix)
 
+wait
+mapfile -t failed <"$folder/failed"
 if ((count == 0)); then
   echo "== no setting matches '$pattern'" >&2
   exit 2
