@@ -105,6 +105,14 @@ class Pages(SharedMemoryTestCase):
             _, printed = self.run_block(PYTHON_PAGE, "state-that-stays-on-the-server_2", **surroundings)
         self.assertEqual(printed, "[99. 99.]\n")
 
+    def test_derivatives(self):
+        for_ten = {"weights": {"in": np.ones((4, 3)), "out": np.ones(3)}, "x": np.ones((10, 4)), "y": np.ones(10)}
+        names, _ = self.run_block(PYTHON_PAGE, "derivatives", **for_ten)
+        self.assertEqual({name: slope.shape for name, slope in names["slopes"].items()}, {"in": (4, 3), "out": (3,)})
+        self.run_block("docs/use/derivatives.md", "in-python")
+        self.run_block("docs/use/derivatives.md", "in-python_2")
+        self.run_block("docs/use/derivatives.md", "what-the-derivative-is")
+
     def test_shared_memory(self):
         program = td.compile(lambda x: x * 2, td.spec((4096, 4096), "float32"), client=self.client)
         names, _ = self.run_block("docs/use/shared-memory.md", "shared-memory", program=program)

@@ -15,6 +15,9 @@ from tensord import fft, linalg  # noqa: F401
 from tensord.access import Access  # noqa: F401
 from tensord.array import Array  # noqa: F401
 from tensord.client import Client, connect, default_client, default_target  # noqa: F401
+from tensord.derivatives.directions import hvp, jvp, vjp  # noqa: F401
+from tensord.derivatives.gradients import grad, value_and_grad  # noqa: F401
+from tensord.derivatives.jacobians import hessian, jacfwd, jacrev  # noqa: F401
 from tensord.dims import Dim  # noqa: F401
 from tensord.dtypes import (  # noqa: F401
     DType,

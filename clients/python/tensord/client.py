@@ -23,7 +23,7 @@ from tensord.stats import Stats
 _SERVICE = "/tensord.v1.Compute/"
 # Methods that change nothing, or do so once. They are called again if they got no answer, and so is Execute if it keeps
 # and donates nothing: behind a balancer another server has it.
-_IDEMPOTENT = ("Compile", "Explain", "GetProgram", "GetServerInfo")
+_IDEMPOTENT = ("Compile", "Differentiate", "Explain", "GetProgram", "GetServerInfo")
 _MOST_ATTEMPTS = 4
 _MOST_REPEATS_OF_BROKEN = 1
 _PROBE_SECONDS = 1.0
@@ -132,6 +132,21 @@ class Client:
         """In which order the nodes of a program that contract several operands, einsums, contract them, and what that
         costs: a list of contract.ContractionPlans."""
         return list(self._explain(program, device, disabled_passes, timeout).contractions)
+
+    def differentiate(self, graph, mode, wrt=(), *, keep_outputs=False, timeout=None):
+        """The derivative of a contract.Graph, a contract.Graph itself. Idempotent.
+
+        mode: "jvp" adds a tangent for each `wrt` to the inputs, and has one for each output; "vjp" adds a cotangent for
+        each output, and "grad", of a graph with one real number as its output, adds none: both have a cotangent for
+        each `wrt`. wrt: names of inputs, empty for all floats and complex numbers; keep_outputs: the graph's own
+        outputs come first. Outputs of other types have neither. Raises td.Unimplemented where an operation has no
+        derivative.
+        """
+        number = contract.DERIVATIVE_MODES.get(f"MODE_{mode.upper()}", 0)
+        if not number:
+            raise ValueError(f"a mode is 'jvp', 'vjp' or 'grad', not {mode!r}")
+        request = contract.DifferentiateRequest(graph=graph, mode=number, wrt=wrt, keep_outputs=keep_outputs)
+        return self.unary("Differentiate", request, contract.DifferentiateResponse, timeout).graph
 
     def _explain(self, program, device, disabled_passes, timeout):
         request = contract.ExplainRequest(options=compile_options(device, disabled_passes))

@@ -8,7 +8,7 @@ import numpy as np
 from tensord import dims, dtypes, errors
 from tensord.arguments import tree
 from tensord.arguments.numpy_arrays import numpy_array
-from tensord.arguments.parameters import parameters_of, with_lists_as_arrays
+from tensord.arguments.parameters import Parameters, parameters_of, with_lists_as_arrays
 from tensord.array import Array
 from tensord.calls import wire
 from tensord.calls.routing import route_of_program
@@ -49,9 +49,12 @@ def spec(shape, dtype=float):
 
 
 def spec_of(value):
-    """The Spec of an example value: a Spec itself, a NumPy array, or a Python number."""
+    """The Spec of an example value: a Spec itself, a NumPy array, a RemoteArray, or a Python number."""
     if isinstance(value, Spec):
         return value
+    remote = remote_of(value)
+    if remote is not None:
+        return Spec(remote.shape, remote.dtype)
     if isinstance(value, Array):
         raise TypeError("a traced Array cannot be an argument of another program: call the function itself instead")
     if dtypes.is_weak(value):
@@ -84,6 +87,10 @@ class Traced:
             for name, leaf, expected in zip(self.input_names, leaves, self.input_specs)
         ]
 
+    def argument_leaves(self, args, keywords):
+        """The leaves of a call's arguments, unchecked. Raises TypeError where they are built otherwise."""
+        return self._arguments.leaves_of(self._parameters.in_order(args, keywords))
+
     def flatten_kept(self, keep):
         """The results to keep, one truth value each; an empty list for none."""
         if isinstance(keep, bool):
@@ -97,17 +104,19 @@ class Traced:
         return self._results.build(iter(arrays))
 
 
-def make_graph(function, *specs, static=None, name=None, algebra=None, **named):
+def make_graph(function, *specs, static=None, name=None, algebra=None, client=None, **named):
     """Calls `function` with Arrays of the given types (Specs, or example arrays) and returns its graph, a Traced.
 
     named: specs of arguments that the function takes by name. static: keyword arguments that are passed as they are and
-    become part of the graph. algebra: the algebra in which the whole graph is read. Arguments and results may be nested tuples, lists and dicts; a list of numbers is an array.
+    become part of the graph. algebra: the algebra in which the whole graph is read. client: whom td.grad and its like ask
+    for derivatives, None for the default client. Arguments and results may be nested tuples, lists and dicts; a list of
+    numbers is an array.
     """
     title = name or getattr(function, "__name__", type(function).__name__).strip("<>")
     parameters, specs = parameters_of(function, title, specs, named, static or {})
     leaves, arguments = tree.flatten(with_lists_as_arrays(specs))
     input_specs = [spec_of(leaf) for leaf in leaves]
-    builder = GraphBuilder(title, algebra)
+    builder = GraphBuilder(title, algebra, client)
     with builder:
         inputs = [
             builder.input(input_name, one.dtype, one.shape)
@@ -269,9 +278,29 @@ class CompiledProgram:
         """The parts of a call to send: its arguments, checked, and the results to keep."""
         return self._traced.flatten_arguments(args, named), self._traced.flatten_kept(keep)
 
+    def argument_leaves(self, args, named):
+        """The leaves of a call's arguments, unchecked, in the order of the graph's inputs."""
+        return self._traced.argument_leaves(args, named)
+
     def unflatten_results(self, results):
         """Results in the structure that the function returned."""
         return self._traced.unflatten_results(results)
+
+    @property
+    def client(self):
+        """The Client that the program was compiled by."""
+        return self._client
+
+    def flat(self, graph=None, input_specs=None, output_specs=None):
+        """A program of the same client and device that takes the graph's inputs one by one and returns a tuple; of another
+        graph, whose Specs are given, or of this one."""
+        graph = self.graph if graph is None else graph
+        input_specs = self.input_specs if input_specs is None else input_specs
+        output_specs = self.output_specs if output_specs is None else output_specs
+        names = [one.name for one in graph.inputs]
+        arguments, results = tree.leaves_in_tuple(len(input_specs)), tree.leaves_in_tuple(len(output_specs))
+        traced = Traced(graph, Parameters(graph.name, names, ()), input_specs, arguments, results, output_specs)
+        return CompiledProgram(traced, self._client, self._device, self._disabled_passes, None)
 
     def note_run(self, message, round_trip_time, result_bytes):
         """A pipeline's run has ended, of which the server says this (a contract.ExecutionStats), with results of so many
@@ -349,7 +378,7 @@ def compile(function, *specs, client=None, device="", static=None, name=None, di
     algebra: "max_plus", "min_plus", "max_times" or "or_and": then +, *, @, td.sum and td.einsum are the algebra's, and
     what it lacks is refused when the program is compiled, with OP_OUTSIDE_ALGEBRA.
     """
-    traced = make_graph(function, *specs, static=static, name=name, algebra=algebra, **named)
+    traced = make_graph(function, *specs, static=static, name=name, algebra=algebra, client=client, **named)
     return CompiledProgram(traced, client or default_client(), device, disabled_passes, timeout)
 
 
@@ -361,7 +390,7 @@ def evaluate(function, *args, client=None, device="", static=None, timeout=None,
     too. with_stats=True returns (results, Stats). algebra: as of td.compile.
     """
     args, named = with_lists_as_arrays(args), with_lists_as_arrays(named)
-    traced = make_graph(function, *args, static=static, algebra=algebra, **named)
+    traced = make_graph(function, *args, static=static, algebra=algebra, client=client, **named)
     arrays, stats = (client or default_client()).execute(
         traced.graph, traced.flatten_arguments(args, named), device=device, timeout=timeout, profile=profile
     )

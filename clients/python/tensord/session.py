@@ -70,6 +70,11 @@ class RemoteArray:
     def mark_gone(self):
         self._gone = True
 
+    def __array__(self, *_, **__):
+        raise TypeError(
+            f"{self!r} is on the server, and no constant of a graph: pass it as an argument of the program, or fetch() it"
+        )
+
 
 class Donation:
     """A RemoteArray that the call may consume. Made by RemoteArray.donate()."""

@@ -71,6 +71,16 @@ class Structure:
 _LEAF = Structure(None, (), ())
 
 
+def leaves_in_tuple(count):
+    """The structure of a tuple of so many leaves."""
+    return Structure(tuple, tuple(range(count)), (_LEAF,) * count)
+
+
+def as_tuple(structure):
+    """The structure of a list as that of a tuple."""
+    return Structure(tuple, structure.keys, structure.children)
+
+
 def flatten(value):
     """(leaves, structure). Dicts are walked in their own order."""
     if value is None:

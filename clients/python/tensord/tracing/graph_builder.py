@@ -16,12 +16,16 @@ class GraphBuilder:
 
     Its methods are the operations of the wire, one node each: no broadcasting, no promotion. Operands must already
     agree; what the callers in this package pass does. Inside `with builder:` functions that take no Array, such as
-    td.zeros, add to this graph.
+    td.zeros, add to this graph. client: the Client whose server is asked for derivatives, None for the default one.
     """
 
-    def __init__(self, name="", algebra=None):
+    def __init__(self, name="", algebra=None, client=None):
         self.graph = contract.Graph(name=name, algebra=algebra_number(algebra))
+        self.client = client
         self._names = set()
+        self._places = {}  # of nodes, by name
+        self._values = {}  # by reference: the inputs and operands
+        self._replaced = set()  # names of stand-ins
         self._node_count = 0
         self._constants = {}
         self._symbols = {}  # where an input's type binds a symbol: (input, axis)
@@ -40,7 +44,7 @@ class GraphBuilder:
     def input(self, name, dtype, shape):
         name = self._unique(name)
         self.graph.inputs.add(name=name, type=tensor_type(dtype, shape))
-        value = Array(self, name, dtype, shape)
+        value = self._values[name] = Array(self, name, dtype, shape)
         for axis, size in enumerate(shape):
             for leaf in dims.leaves_of(size):
                 if size == dims.Dim.symbol(leaf):
@@ -55,13 +59,25 @@ class GraphBuilder:
 
     def size_value(self, leaf):
         """An int64 of rank 0: the size that a symbol, or an axis of a value, has at run time."""
-        if isinstance(leaf, dims.AxisSize):
-            place = leaf.array, leaf.axis
-        elif leaf in self._symbols:
-            place = self._symbols[leaf]
-        else:
-            raise ValueError(f"the size {leaf} is unknown: no argument has it as a size of its own")
+        place = (leaf.array, leaf.axis) if isinstance(leaf, dims.AxisSize) else self._binding_of(leaf)
         return self.once(("size", leaf), lambda: self.shape_of(*place))
+
+    def binding_of(self, symbol):
+        """An input of which an axis has the symbol as its size."""
+        return self._binding_of(symbol)[0]
+
+    def _binding_of(self, symbol):
+        if symbol not in self._symbols:
+            raise ValueError(f"the size {symbol} is unknown: no argument has it as a size of its own")
+        return self._symbols[symbol]
+
+    def new_symbol(self, name):
+        """A symbol that no input has, named like `name`."""
+        number = 1
+        while f"{name}_{number}" in self._symbols:
+            number += 1
+        self._symbols[f"{name}_{number}"] = None
+        return f"{name}_{number}"
 
     def output(self, name, value):
         self.graph.outputs.add(name=name, value=value.ref)
@@ -73,14 +89,24 @@ class GraphBuilder:
         self._names.add(candidate)
         return candidate
 
+    def check_owns(self, value):
+        """Raises ValueError for an Array of another trace."""
+        if value.builder is not self:
+            raise ValueError(f"{value!r} belongs to another trace: it cannot outlive the function that made it")
+        if value.ref in self._replaced:
+            raise ValueError(f"{value!r} stood for an argument of a function that is differentiated, and that has returned")
+
     def _node(self, name, operands):
         for operand in operands:
-            if operand.builder is not self:
-                raise ValueError(f"{operand!r} belongs to another trace: it cannot outlive the function that made it")
-        node = self.graph.nodes.add(
-            name=self._unique(f"{name}_{self._node_count}"), inputs=[operand.ref for operand in operands]
-        )
+            self.check_owns(operand)
+            self._values[operand.ref] = operand
+        node = self._add_node(f"{name}_{self._node_count}", [operand.ref for operand in operands])
         self._node_count += 1
+        return node
+
+    def _add_node(self, name, references):
+        node = self.graph.nodes.add(name=self._unique(name), inputs=references)
+        self._places[node.name] = len(self.graph.nodes) - 1
         return node
 
     def _add_sizes(self, node, field, sizes):
@@ -90,11 +116,53 @@ class GraphBuilder:
         def operand_of(array):
             if array.builder is not self:
                 raise ValueError(f"a size of {array!r} belongs to another trace")
+            self._values[array.ref] = array
             if array.ref not in node.inputs:
                 node.inputs.append(array.ref)
             return list(node.inputs).index(array.ref)
 
         field.extend(dims.to_wire(size, operand_of) for size in sizes)
+
+    # ---- Nodes of other graphs, and of functions that are differentiated ----
+
+    def reserve(self, name):
+        """A name like `name` that nothing else has or will have."""
+        return self._unique(name)
+
+    def place_of(self, name):
+        """The place of a node among the graph's nodes; None for an input."""
+        return self._places.get(name)
+
+    def value_of(self, reference):
+        """The Array of a reference that an operation had as an operand; None for one that only copies of nodes have."""
+        return self._values.get(reference)
+
+    def copy_node(self, node, references):
+        """Adds a copy of a node, with these operands and a name like its own."""
+        copy = self._add_node(node.name, ())
+        name = copy.name
+        copy.CopyFrom(node)
+        copy.name = name
+        copy.inputs[:] = references
+        return copy
+
+    def stand_in(self, name, value):
+        """An Array of the value's type, under a name like `name`, which is no value of the graph until
+        replace_stand_ins."""
+        made = Array(self, self._unique(name), value.dtype, value.shape)
+        self._values[made.ref] = made
+        return made
+
+    def replace_stand_ins(self, start, values):
+        """Puts Arrays, by the stand-ins' names, in the place of those in the nodes since the node `start`."""
+        for node in self.graph.nodes[start:]:
+            for place, reference in enumerate(node.inputs):
+                if reference in values:
+                    node.inputs[place] = values[reference].ref
+        for name, value in values.items():
+            del self._values[name]
+            self._replaced.add(name)
+            self._values[value.ref] = value
 
     # ---- Leaves ----
 
@@ -354,12 +422,23 @@ def tensor_type(dtype, shape):
     return contract.TensorType(dtype=dtype.wire, shape=[dims.to_wire(size) for size in shape])
 
 
+def base_name(reference):
+    """The name of the node or input that a value reference names."""
+    return reference.partition(":")[0]
+
+
+def active_builder():
+    """The builder of the trace that is under way in this thread, or None."""
+    stack = getattr(_active, "stack", None)
+    return stack[-1] if stack else None
+
+
 def current_builder():
     """The builder of the trace that is under way in this thread. Raises RuntimeError where there is none."""
-    stack = getattr(_active, "stack", None)
-    if not stack:
+    builder = active_builder()
+    if builder is None:
         raise RuntimeError(
             "td functions build a graph and work only inside a function that td.compile or td.evaluate "
             "traces; outside of one use NumPy"
         )
-    return stack[-1]
+    return builder

@@ -24,6 +24,7 @@ from tensord.functions import (
     transcendental,
 )
 from tensord.indexing import gathering, subscripts, searching, updates
+from tensord.session import RemoteArray
 from tensord.tracing import array_methods
 from tensord.tracing.lifting import as_array
 
@@ -99,7 +100,8 @@ _PROPERTIES = {
     "imag": logic.imag,
     "at": updates.At,
 }
-_OPERAND_TYPES = (Array, Dim, bool, int, float, complex, np.generic, np.ndarray, list, tuple)
+# A RemoteArray is none, and says so itself.
+_OPERAND_TYPES = (Array, Dim, bool, int, float, complex, np.generic, np.ndarray, list, tuple, RemoteArray)
 
 # Functions with another name in NumPy.
 _NUMPY_NAMES = {"round_": "round", "row_stack": "vstack"}
