@@ -4,6 +4,7 @@ Needs TENSORD_BINARY, the path of the tensord binary; skipped without.
 """
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -400,6 +401,26 @@ class Examples(ServerTest):
         result = self.run_example(EXAMPLES / "embedding.py")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn("as NumPy counts: True", result.stdout)
+
+    def test_training(self):
+        pattern = r"at the end ([\d.]+)% of others right, where knowing the centers gives ([\d.]+)%"
+        found = self.numbers_of("training.py", pattern)
+        self.assertGreater(found[0], 0.95 * found[1])
+
+    def test_gaussian_process(self):
+        cost, slope = self.numbers_of("gaussian_process.py", r"at the end: +cost (\S+), largest slope (\S+)")
+        self.assertLess((cost, abs(slope)), (0.0, 0.01))
+
+    def test_circuit(self):
+        found, least = self.numbers_of("circuit.py", r"at the end (\S+), the least possible (\S+)")
+        self.assertLessEqual(least, found + 1e-5)
+        self.assertLess(found, 0.995 * least)
+
+    def numbers_of(self, example, pattern):
+        """What an example prints, as numbers."""
+        result = self.run_example(EXAMPLES / example)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return [float(text) for text in re.search(pattern, result.stdout).groups()]
 
 
 if __name__ == "__main__":
