@@ -14,6 +14,8 @@ functions of this package have NumPy's names and meaning, and NumPy's own functi
 from tensord import fft, linalg  # noqa: F401
 from tensord.access import Access  # noqa: F401
 from tensord.array import Array  # noqa: F401
+from tensord.bridges.jax_function import to_jax  # noqa: F401
+from tensord.bridges.torch_function import to_torch  # noqa: F401
 from tensord.client import Client, connect, default_client, default_target  # noqa: F401
 from tensord.derivatives.directions import hvp, jvp, vjp  # noqa: F401
 from tensord.derivatives.gradients import grad, value_and_grad  # noqa: F401
