@@ -59,6 +59,24 @@ absl::StatusOr<v1::Graph> ParseBinary(const std::string& contents) {
   return graph;
 }
 
+absl::StatusOr<std::string> PrintJson(const v1::Graph& graph) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto status = google::protobuf::util::MessageToJsonString(graph, &text, options);
+  if (!status.ok()) return absl::InvalidArgumentError(absl::StrCat("no JSON: ", std::string(status.message())));
+  return text;
+}
+
+absl::StatusOr<std::string> PrintText(const v1::Graph& graph) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetExpandAny(true);
+  std::string text;
+  if (!printer.PrintToString(graph, &text)) return absl::InternalError("no text of the graph");
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<GraphFormat> GraphFormatOf(absl::string_view path) {
@@ -80,6 +98,19 @@ absl::StatusOr<v1::Graph> ParseGraph(const std::string& contents, GraphFormat fo
       return ParseText(contents);
     case GraphFormat::kBinary:
       return ParseBinary(contents);
+  }
+  return absl::InternalError("no such format");
+}
+
+absl::StatusOr<std::string> PrintGraph(const v1::Graph& graph, GraphFormat format) {
+  if (!AreFamiliesLinked()) return absl::InternalError("the messages of the families are missing");
+  switch (format) {
+    case GraphFormat::kJson:
+      return PrintJson(graph);
+    case GraphFormat::kText:
+      return PrintText(graph);
+    case GraphFormat::kBinary:
+      return graph.SerializeAsString();
   }
   return absl::InternalError("no such format");
 }

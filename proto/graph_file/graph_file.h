@@ -21,6 +21,9 @@ absl::StatusOr<GraphFormat> GraphFormatOf(absl::string_view path);
 // where the text is wrong.
 absl::StatusOr<v1::Graph> ParseGraph(const std::string& contents, GraphFormat format);
 
+// Returns the text or bytes that ParseGraph reads back. Fields have the names of the .proto files.
+absl::StatusOr<std::string> PrintGraph(const v1::Graph& graph, GraphFormat format);
+
 }  // namespace tensord::wire
 
 #endif  // TENSORD_PROTO_GRAPH_FILE_GRAPH_FILE_H_

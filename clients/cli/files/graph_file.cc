@@ -18,4 +18,11 @@ absl::StatusOr<v1::Graph> ReadGraph(const std::string& path) {
                       absl::StrCat(path == "-" ? "standard input" : path, ": ", graph.status().message()));
 }
 
+absl::Status WriteGraph(const std::string& path, const v1::Graph& graph) {
+  const absl::StatusOr<GraphFormat> format = GraphFormatOf(path);
+  if (!format.ok()) return format.status();
+  const absl::StatusOr<std::string> contents = PrintGraph(graph, *format);
+  return contents.ok() ? WriteFile(path, *contents) : contents.status();
+}
+
 }  // namespace tensord::cli

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/graph_file/graph_file.h"
 #include "tensord/v1/graph.pb.h"
@@ -12,9 +13,13 @@ namespace tensord::cli {
 using wire::GraphFormat;
 using wire::GraphFormatOf;
 using wire::ParseGraph;
+using wire::PrintGraph;
 
 // Returns the graph of a file; errors name the file.
 absl::StatusOr<v1::Graph> ReadGraph(const std::string& path);
+
+// Replaces a file by a graph, in the format that its name's end says; "-" is JSON to standard output.
+absl::Status WriteGraph(const std::string& path, const v1::Graph& graph);
 
 }  // namespace tensord::cli
 

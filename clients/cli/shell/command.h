@@ -24,6 +24,7 @@ Command EinsumCommand();
 Command CompileCommand();
 Command ExplainCommand();
 Command ValidateCommand();
+Command DifferentiateCommand();
 Command HealthCommand();
 Command InfoCommand();
 Command TokenCommand();

@@ -8,11 +8,11 @@ FlagSpec HelpFlag() { return {.name = "help", .help = "Show this text", .letter 
 }  // namespace
 
 std::vector<Command> AllCommands() {
-  std::vector<Command> commands = {RunCommand(),      EinsumCommand(),   CompileCommand(),        ExplainCommand(),
-                                   ValidateCommand(), HealthCommand(),   InfoCommand(),           ProgramsCommand(),
-                                   EvictCommand(),    SessionsCommand(), FlightRecorderCommand(), LogLevelCommand(),
-                                   DrainCommand(),    ProfileCommand(),  ConnectionsCommand(),    TokenCommand(),
-                                   BenchCommand(),    TopCommand(),      CallsCommand()};
+  std::vector<Command> commands = {
+      RunCommand(),           EinsumCommand(),         CompileCommand(),  ExplainCommand(),  ValidateCommand(),
+      DifferentiateCommand(), HealthCommand(),         InfoCommand(),     ProgramsCommand(), EvictCommand(),
+      SessionsCommand(),      FlightRecorderCommand(), LogLevelCommand(), DrainCommand(),    ProfileCommand(),
+      ConnectionsCommand(),   TokenCommand(),          BenchCommand(),    TopCommand(),      CallsCommand()};
   for (Command& command : commands) command.flags.push_back(HelpFlag());
   return commands;
 }

@@ -160,6 +160,20 @@ absl::StatusOr<std::vector<v1::ContractionPlan>> Client::PlanContractions(const 
   return std::vector<v1::ContractionPlan>(response->contractions().begin(), response->contractions().end());
 }
 
+absl::StatusOr<v1::Graph> Client::Differentiate(const v1::Graph& graph, const DerivativeOptions& options) {
+  const absl::Status size = CheckSize(graph);
+  if (!size.ok()) return size;
+  v1::DifferentiateRequest request;
+  *request.mutable_graph() = graph;
+  request.set_mode(static_cast<v1::DifferentiateRequest::Mode>(options.mode));
+  request.mutable_wrt()->Assign(options.wrt.begin(), options.wrt.end());
+  request.set_keep_outputs(options.keep_outputs);
+  absl::StatusOr<v1::DifferentiateResponse> response =
+      stubs_->programs->Differentiate(request, DeadlineOf(options_, options.deadline));
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_graph());
+}
+
 absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
                                               const ExecuteOptions& options) {
   request.set_priority(options.priority);

@@ -60,6 +60,14 @@ absl::StatusOr<v1::ExplainResponse> ProgramCalls::Explain(const v1::ExplainReque
   });
 }
 
+absl::StatusOr<v1::DifferentiateResponse> ProgramCalls::Differentiate(const v1::DifferentiateRequest& request,
+                                                                      absl::Time deadline) {
+  // Any server will do: none keeps a thing of it.
+  return RepeatedCall<v1::DifferentiateResponse>(deadline, [&] {
+    return UnaryCall(ContextOf(options_, deadline, ""), *stub_, &v1::Compute::Stub::PrepareAsyncDifferentiate, request);
+  });
+}
+
 absl::StatusOr<std::string> ProgramCalls::MakeKnown(const std::string& fingerprint, absl::Time deadline,
                                                     const std::string& route) {
   const std::optional<CompiledProgram> program = compiled_.Find(fingerprint);

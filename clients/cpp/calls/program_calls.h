@@ -30,6 +30,7 @@ class ProgramCalls {
                                               const std::string& route = "");
   absl::StatusOr<v1::Program> Get(absl::string_view fingerprint, absl::Time deadline, absl::string_view route);
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request, absl::Time deadline);
+  absl::StatusOr<v1::DifferentiateResponse> Differentiate(const v1::DifferentiateRequest& request, absl::Time deadline);
 
   // Returns the fingerprint of a program on the server behind `route`, after compiling it there if it is unknown and
   // this client has its graph.

@@ -80,6 +80,7 @@ class FakeServer : private v1::Compute::Service {
   v1::CompileRequest compile_request;
   v1::ExecuteRequest execute_request;
   v1::ExplainRequest explain_request;
+  v1::DifferentiateRequest differentiate_request;
   std::multimap<std::string, std::string> metadata;
   // A received call: its method, its key for a balancer, and its time.
   struct Called {
@@ -137,6 +138,17 @@ class FakeServer : private v1::Compute::Service {
     explain_request = *request;
     response->set_text(explain_text);
     for (const v1::ContractionPlan& plan : contractions) *response->add_contractions() = plan;
+    return refuse();
+  }
+
+  grpc::Status Differentiate(grpc::ServerContext* context, const v1::DifferentiateRequest* request,
+                             v1::DifferentiateResponse* response) override {
+    Keep("Differentiate", *context);
+    differentiate_request = *request;
+    *response->mutable_graph() = request->graph();
+    for (v1::GraphOutput& output : *response->mutable_graph()->mutable_outputs()) {
+      output.set_name(output.name() + ".derivative");
+    }
     return refuse();
   }
 

@@ -1,7 +1,9 @@
 #ifndef TENSORD_CLIENT_H_
 #define TENSORD_CLIENT_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,19 @@ struct ExecuteResult {
   ExecutionStats stats = {};
 };
 
+enum class DerivativeMode : uint8_t {
+  kJvp = 1,   // adds an input for each wrt, its tangent, and has an output for each output, its tangent
+  kVjp = 2,   // adds an input for each output, its cotangent, and has an output for each wrt, its cotangent
+  kGrad = 3,  // of a graph of one output, a real number; has an output for each wrt
+};
+
+struct DerivativeOptions {
+  DerivativeMode mode = DerivativeMode::kGrad;
+  std::vector<std::string> wrt = {};  // names of inputs; empty: every one of a float or complex dtype, in order
+  bool keep_outputs = false;          // the graph's own outputs come first
+  std::optional<absl::Duration> deadline = {};
+};
+
 // Connection to a server. Thread-safe; calls block, but for those that begin with Start. A failed call has the server's
 // canonical code and message; GetErrorDetail gives the details. A call without an answer is made again, four times at
 // most, if it may run twice: calls that keep or donate tensors, or concern sessions, may not.
@@ -54,6 +69,11 @@ class Client {
   // Plans the graph's einsums: the order in which each contracts its operands, and the cost.
   absl::StatusOr<std::vector<v1::ContractionPlan>> PlanContractions(const v1::Graph& graph,
                                                                     const ExecuteOptions& options = {});
+  // Returns the derivative of a graph, as a graph, which may be compiled and differentiated again. Its inputs are the
+  // graph's, and then those that the mode adds. Cotangents are adjoints, so that kGrad of a real function of x + iy is
+  // df/dx + i df/dy. Inputs and outputs that are neither floats nor complex have no tangents and cotangents.
+  // UNIMPLEMENTED, with the node and the op in the ErrorDetail, if an op has no derivative.
+  absl::StatusOr<v1::Graph> Differentiate(const v1::Graph& graph, const DerivativeOptions& options = {});
 
   // Compiles a graph unless the server knows it, and runs it. Arguments are in the order of its inputs.
   absl::StatusOr<ExecuteResult> Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,

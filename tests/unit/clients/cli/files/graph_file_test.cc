@@ -53,6 +53,22 @@ TEST(GraphFile, TheThreeFormatsSayTheSame) {
   EXPECT_TRUE(svd.full());
 }
 
+TEST(GraphFile, AGraphIsReadBackInEachFormat) {
+  const auto graph = ParseGraph(kJson, GraphFormat::kJson);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  for (GraphFormat format : {GraphFormat::kJson, GraphFormat::kText, GraphFormat::kBinary}) {
+    const auto printed = PrintGraph(*graph, format);
+    ASSERT_TRUE(printed.ok()) << printed.status();
+    EXPECT_EQ(ParseGraph(*printed, format)->SerializeAsString(), graph->SerializeAsString()) << *printed;
+  }
+  EXPECT_THAT(*PrintGraph(*graph, GraphFormat::kText), HasSubstr("type.googleapis.com/tensord.linalg.v1.Svd"));
+  v1::Graph strange;
+  google::protobuf::Any& op = *strange.add_nodes()->mutable_extension()->mutable_op();
+  op.set_type_url("type.googleapis.com/no.such.Message");
+  op.set_value("\x08\x01");
+  EXPECT_EQ(PrintGraph(strange, GraphFormat::kJson).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(GraphFile, SaysWhatIsWrongWithAText) {
   EXPECT_THAT(WhyNoGraph("{\"nodez\": []}", GraphFormat::kJson), HasSubstr("nodez"));
   EXPECT_THAT(WhyNoGraph("{\"name\": ", GraphFormat::kJson), HasSubstr("no graph in JSON"));

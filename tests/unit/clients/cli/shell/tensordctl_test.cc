@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "clients/cli/files/file.h"
+#include "clients/cli/files/graph_file.h"
 #include "clients/cli/files/npy.h"
 #include "clients/cli/shell/help.h"
 #include "gmock/gmock.h"
@@ -211,6 +213,44 @@ TEST_F(TensordctlTest, ValidateSaysWhyNot) {
   EXPECT_EQ(json.fields().at("error").struct_value().fields().at("reason").string_value(), "SHAPE_MISMATCH");
 }
 
+TEST_F(TensordctlTest, DifferentiateWritesAGraph) {
+  const std::string file = absl::StrCat(folder_, "-grad.txtpb");
+  const Outcome outcome =
+      CallTensordctl({"differentiate", graph_, target_, "--mode=vjp", "--wrt=x", "--keep-outputs", "-o", file});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_EQ(outcome.out, absl::StrCat("0 nodes to ", file, "\ninput x\noutput y.derivative\n"));
+  EXPECT_EQ(server_.differentiate_request.mode(), v1::DifferentiateRequest::MODE_VJP);
+  EXPECT_THAT(server_.differentiate_request.wrt(), ElementsAre("x"));
+  EXPECT_TRUE(server_.differentiate_request.keep_outputs());
+  EXPECT_EQ(ReadGraph(file)->outputs(0).name(), "y.derivative");
+  const auto json = Json(CallTensordctl({"differentiate", graph_, target_, "-o", file, "--json"}).out);
+  EXPECT_EQ(json.fields().at("outputs").list_value().values(0).string_value(), "y.derivative");
+  EXPECT_EQ(server_.differentiate_request.mode(), v1::DifferentiateRequest::MODE_GRAD);
+  std::remove(file.c_str());
+
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(CallTensordctl({"differentiate", graph_, target_, "--mode", "jvp"}).out, "");
+  const std::string printed = ::testing::internal::GetCapturedStdout();
+  EXPECT_EQ(ParseGraph(printed, GraphFormat::kJson)->outputs(0).name(), "y.derivative") << printed;
+  EXPECT_EQ(server_.differentiate_request.mode(), v1::DifferentiateRequest::MODE_JVP);
+}
+
+TEST_F(TensordctlTest, DifferentiateSaysWhatIsWrong) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"differentiate", graph_, "--mode=gradient"}, "flag needs grad, jvp or vjp: --mode=gradient"},
+      {{"differentiate", graph_, "--output=grad.txt"}, "a graph file's name ends in .json"},
+      {{"differentiate"}, "needs exactly one graph file, 0 given"}};
+  for (const auto& [words, why] : wrong) {
+    const Outcome outcome = CallTensordctl(words);
+    EXPECT_EQ(outcome.status, kExitUsage);
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+  }
+  server_.refuse = [] { return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "there is no derivative of eig here"); };
+  const Outcome refused = CallTensordctl({"differentiate", graph_, target_});
+  EXPECT_EQ(refused.status, kExitFailed);
+  EXPECT_THAT(refused.err, HasSubstr("no derivative of eig"));
+}
+
 TEST_F(TensordctlTest, HealthIsAProbe) {
   EXPECT_EQ(CallTensordctl({"health", target_}).status, kExitOk);
   server_.health()->SetServingStatus(false);
@@ -369,6 +409,7 @@ TEST_F(TensordctlTest, EveryCallHasADeadlineWithoutTheFlag) {
       {"compile", graph_},
       {"explain", graph_},
       {"validate", graph_},
+      {"differentiate", graph_},
   };
   for (std::vector<std::string> words : commands) {
     words.push_back(target_);
