@@ -31,7 +31,9 @@ namespace front_page {
 namespace tensord::client {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::StartsWith;
 
@@ -52,6 +54,11 @@ HostTensor Ones(Shape shape) {
       HostTensor::FromVector(std::vector<float>(static_cast<size_t>(ElementCount(shape).value_or(0)), 1), shape);
   EXPECT_TRUE(ones.ok()) << ones.status();
   return ones.value_or(HostTensor());
+}
+
+absl::StatusOr<HostTensor> DescendOnce(const std::unique_ptr<Client>& client) {
+#include "tests/pages/blocks/docs/use/derivatives/in-c.inc"
+  return updated;
 }
 
 // One server that shares memory, and is the default of clients in this process, as on a reader's machine.
@@ -111,6 +118,12 @@ TEST_F(ClientPagesTest, StartedCalls) {
   const absl::StatusOr<ExecuteAnswer> answer = StartAndWait(*client_, step->fingerprint(), Ones({2}));
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_THAT(*answer->outputs.at(0).tensor->Values<float>(), Each(2));
+}
+
+TEST_F(ClientPagesTest, Derivatives) {
+  const absl::StatusOr<HostTensor> updated = DescendOnce(client_);
+  ASSERT_TRUE(updated.ok()) << updated.status();
+  EXPECT_THAT(*updated->Values<double>(), ElementsAre(DoubleNear(0.49, 1e-12), DoubleNear(-0.25, 1e-12)));
 }
 
 TEST_F(ClientPagesTest, Pipelines) {

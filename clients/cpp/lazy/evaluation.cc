@@ -6,26 +6,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/lazy/expression.h"
-#include "clients/cpp/lazy/recorded_call.h"
 #include "tensord/messages.h"
 
 namespace tensord::client {
 namespace {
-
-constexpr size_t kMaxFileBytes = 64;
-
-// "Solve_3@train.cc#L42": the call, the node's number, and the place of the call.
-std::string NameOf(const Expression& expression, int number) {
-  std::string file(FileOf(expression.place).substr(0, kMaxFileBytes));
-  for (char& c : file) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
-  }
-  return absl::StrCat(expression.call.empty() ? "Op" : expression.call, "_", number, "@", file, "#L",
-                      expression.place.line());
-}
 
 // Writes expressions into a graph, operands first, each once.
 class Tracer {
@@ -38,11 +24,6 @@ class Tracer {
   absl::StatusOr<TracedGraph> Finish();
 
  private:
-  struct Pending {
-    const Expression* expression;
-    size_t next_operand;
-  };
-
   void Add(const Expression& expression);
   void AddInput(const Expression& expression, std::string name);
 
@@ -52,18 +33,9 @@ class Tracer {
 };
 
 std::string Tracer::Visit(const Expression& root) {
-  std::vector<Pending> stack;
-  if (!names_.contains(&root)) stack.push_back({&root, 0});
-  while (!stack.empty()) {
-    Pending& top = stack.back();
-    if (top.next_operand < top.expression->operands.size()) {
-      const Expression* operand = top.expression->operands[top.next_operand++].get();
-      if (!names_.contains(operand)) stack.push_back({operand, 0});
-      continue;
-    }
-    Add(*top.expression);
-    stack.pop_back();
-  }
+  VisitOperandsFirst(
+      root, [this](const Expression& one) { return names_.contains(&one); },
+      [this](const Expression& one) { Add(one); });
   return names_.at(&root);
 }
 
@@ -121,7 +93,7 @@ void Tracer::Add(const Expression& expression) {
   }
   v1::Node* node = traced_.graph.add_nodes();
   *node = expression.op;
-  node->set_name(NameOf(expression, traced_.graph.nodes_size() - 1));
+  node->set_name(NodeNameOf(expression, traced_.graph.nodes_size() - 1));
   for (const auto& operand : expression.operands) node->add_inputs(names_.at(operand.get()));
   names_.emplace(&expression, node->name());
 }

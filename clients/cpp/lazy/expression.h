@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tensord/host_tensor.h"
@@ -37,6 +38,14 @@ struct Expression {
   absl::string_view call;
   std::source_location place;
 };
+
+// Returns "Solve_3@train.cc#L42", a node's name for people: the call, the node's number, and the place of the call.
+std::string NodeNameOf(const Expression& expression, int number);
+
+// Visits the expressions that `root` is made of and that are not done yet, each once and operands first. A visit makes
+// the expression done.
+void VisitOperandsFirst(const Expression& root, absl::FunctionRef<bool(const Expression&)> is_done,
+                        absl::FunctionRef<void(const Expression&)> visit);
 
 }  // namespace tensord::client
 

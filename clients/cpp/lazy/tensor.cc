@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/lazy/expression.h"
@@ -112,8 +113,10 @@ absl::StatusOr<HostTensor> LiteralOf(int64_t value, DType dtype) {
 absl::Status WithPlace(const absl::Status& status) {
   const RecordedCall* call = RecordedCall::Outermost();
   if (call == nullptr) return status;
-  return absl::Status(status.code(),
+  absl::Status placed(status.code(),
                       absl::StrCat(status.message(), "; at ", FileOf(call->place()), ":", call->place().line()));
+  status.ForEachPayload([&placed](absl::string_view type, const absl::Cord& value) { placed.SetPayload(type, value); });
+  return placed;
 }
 
 absl::StatusOr<HostTensor> LiteralOf(uint64_t value, DType dtype) {

@@ -36,6 +36,20 @@ absl::StatusOr<T> EvalScalar(Client& client, const Tensor& output, const Execute
 absl::StatusOr<std::vector<HostTensor>> EvalAll(Client& client, absl::Span<const Tensor> outputs,
                                                 const ExecuteOptions& options = {});
 
+// Returns the gradient of a tensor, one real number, with respect to each of the tensors `wrt`: tensors of their dtypes
+// and shapes, to be evaluated, compiled or differentiated further. The server is asked now for the nodes that are
+// recorded, which share the value's own. A tensor of `wrt` is a variable wherever the value depends on it; if it is
+// computed from another one of them, the other one's gradient leaves that way out. Of complex numbers x + iy it is
+// df/dx + i df/dy, the direction of steepest ascent.
+//
+//   const std::vector<Tensor> slopes = Gradient(client, loss, {w, b});
+//   auto updated = EvalAll(client, {w - 0.1 * slopes[0], b - 0.1 * slopes[1]});
+//
+// All are failed tensors if the value or one of `wrt` is, if the value is no real number of rank 0, if one of `wrt` has
+// a dtype without derivatives or a size that only the run knows, and if the server refuses: UNIMPLEMENTED, with the
+// node and the op in the ErrorDetail, if an operation has no derivative.
+std::vector<Tensor> Gradient(Client& client, const TensorArg& value, absl::Span<const Tensor> wrt);
+
 }  // namespace tensord::client
 
 #endif  // TENSORD_EVALUATION_H_

@@ -84,6 +84,7 @@ class Tensor {
   static std::vector<Tensor> FromOp(v1::Node op, const std::vector<Tensor>& operands,
                                     const std::vector<ResultType>& results,
                                     const std::source_location& place = std::source_location::current());
+  static Tensor FromExpression(std::shared_ptr<const Expression> expression) { return Tensor(std::move(expression)); }
   const std::shared_ptr<const Expression>& expression() const { return expression_; }
 
  private:
