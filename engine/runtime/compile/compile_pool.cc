@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-absl::StatusOr<CompilePool::Ticket> CompilePool::Submit(const std::string& tenant, TurnPool::Work work) {
+absl::StatusOr<CompilePool::Ticket> CompilePool::Submit(std::string tenant, TurnPool::Work work) {
   const TurnPool::Place place = pool_.Submit(tenant, std::move(work));
   const Bounds most = bounds();
   switch (place.answer) {
@@ -20,7 +20,7 @@ absl::StatusOr<CompilePool::Ticket> CompilePool::Submit(const std::string& tenan
       return RefuseLimit(Refusal::kQueueFull, "scheduling.tenant_queue_percent", most.max_queued_per_tenant,
                          most.max_queued_per_tenant + 1, "compilations of one tenant that wait");
   }
-  return Ticket{.tenant = tenant, .id = place.id};
+  return Ticket{.tenant = std::move(tenant), .id = place.id};
 }
 
 QueuedWork::Submit CompilePool::SubmitFor(const std::string& tenant) {

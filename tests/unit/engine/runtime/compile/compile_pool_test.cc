@@ -23,6 +23,17 @@ TEST(CompilePoolTest, ItsThreadsGiveWay) {
   EXPECT_EQ(Niceness(), own) << "nobody else's";
 }
 
+// As a call does, which is answered and gone before the thread that handed its work over goes on.
+TEST(CompilePoolTest, TheNameMayEndWithTheWork) {
+  for (int i = 0; i < 200; ++i) {
+    CompilePool pool(1, 10);
+    auto* const name = new std::string("a tenant whose name is on the heap");
+    const auto ticket = pool.Submit(*name, [name] { delete name; });
+    ASSERT_TRUE(ticket.ok());
+    EXPECT_EQ(ticket->tenant, "a tenant whose name is on the heap");
+  }
+}
+
 TEST(CompilePoolTest, WhatIsBeyondTheQueueIsRefused) {
   Event started, gate;
   Inbox<int> done;
