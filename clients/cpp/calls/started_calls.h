@@ -77,6 +77,9 @@ class StartedCalls {
 
   // Runs `call`, and `then` once there is room for another.
   absl::Status Run(std::shared_ptr<Cancellation> cancellation, std::function<void()> call, std::function<void()> then);
+  // As Run, under the lock.
+  absl::Status StartLocked(std::shared_ptr<Cancellation> cancellation, std::function<void()> call,
+                           std::function<void()> then);
   // Takes the threads that are done, for the caller to join without the lock. Leaves the thread that asks: its last
   // objects may start a call. Under the lock.
   static std::list<std::shared_ptr<Running>> TakeDone(Shared& shared);

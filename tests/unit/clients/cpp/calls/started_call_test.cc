@@ -285,5 +285,35 @@ TEST(Describe, GivesTheDetailAsWords) {
   EXPECT_EQ(Describe(absl::OkStatus()), "OK");
 }
 
+// A thread that is done waits to be joined by the next call, which is refused here, since a callback took the place.
+TEST(StartedCallsTest, ARefusedCallJoinsThreadsToo) {
+  std::promise<void> go, released, taken;
+  const std::shared_future<void> free = released.get_future().share();
+  StartedCalls calls;
+  const std::function<absl::Status()> blocked = [free] {
+    free.wait();
+    return absl::OkStatus();
+  };
+  const auto first = calls.Start<absl::Status>([gone = go.get_future().share()] {
+    gone.wait();
+    return absl::OkStatus();
+  });
+  for (size_t i = 1; i < StartedCalls::kMost; ++i) {
+    EXPECT_FALSE(calls.Start(blocked).WaitUntil(absl::InfinitePast()));
+  }
+  first.Then([&](const absl::Status&) {
+    EXPECT_FALSE(calls.Start(blocked).WaitUntil(absl::InfinitePast()));
+    taken.set_value();
+  });
+  go.set_value();
+  taken.get_future().wait();
+  for (int i = 0; i < 1000; ++i) {  // until the first one's thread is done, and beyond
+    EXPECT_EQ(calls.Start(blocked).Wait().code(), absl::StatusCode::kResourceExhausted);
+    std::this_thread::yield();
+  }
+  released.set_value();
+  calls.End();
+}
+
 }  // namespace
 }  // namespace tensord::client
