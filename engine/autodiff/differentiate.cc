@@ -117,12 +117,12 @@ std::vector<absl::string_view> OutputNames(const Graph& graph) {
 }
 
 absl::StatusOr<Graph> MakeJvp(const Graph& source, absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs,
-                              bool keep_outputs) {
-  ASSIGN_OR_RETURN(LinearizedGraph linearized, Linearize(source, wrt, OutputNames(source)));
+                              const DerivativeRequest& request) {
+  ASSIGN_OR_RETURN(LinearizedGraph linearized, Linearize(source, wrt, OutputNames(source), request.bounds));
   Graph& graph = linearized.graph;
-  DerivativeBuilder builder(&graph, OutputNames(source));
+  DerivativeBuilder builder(&graph, OutputNames(source), request.bounds);
   for (const Node& node : graph.nodes()) builder.OfferSizes(node.first_result);
-  if (keep_outputs) {
+  if (request.keep_outputs) {
     for (const GraphOutput& output : source.outputs()) {
       graph.AddOutput(output.name, linearized.values[static_cast<size_t>(output.value.index)]);
     }
@@ -149,9 +149,11 @@ class VjpMaker {
     std::vector<absl::string_view> taken = OutputNames(source_);
     for (const GraphInput& input : source_.inputs()) taken.push_back(input.name);
     for (const Node& node : linearized_.graph.nodes()) taken.push_back(node.name);
-    DerivativeBuilder builder(&target_, taken);
+    DerivativeBuilder builder(&target_, taken, request.bounds);
     const std::vector<ValueId> cotangents = AddInputs(outputs, request.mode, &builder);
-    Transposition transposition(source_, linearized_, CopyNodes(&builder), &target_, &builder);
+    std::vector<ValueId> copies = CopyNodes(&builder);
+    RETURN_IF_ERROR(builder.status());
+    Transposition transposition(source_, linearized_, std::move(copies), &target_, &builder);
     for (size_t k = 0; k < outputs.size(); ++k) {
       const ValueId output = source_.outputs()[outputs[k]].value;
       const ValueId tangent = linearized_.tangents[static_cast<size_t>(output.index)];
@@ -206,7 +208,9 @@ class VjpMaker {
       for (ValueId operand : node.operands) operands.push_back(copied_[static_cast<size_t>(operand.index)]);
       std::vector<const TensorType*> types;
       for (int32_t r = 0; r < node.num_results; ++r) types.push_back(&graph.type({node.first_result.index + r}));
+      builder->SetNode(node.name, node.op->name, "vjp");
       const ValueId first = builder->Copy(node, operands, types);
+      if (!builder->ok()) break;
       for (int32_t r = 0; r < node.num_results; ++r) {
         copied_[static_cast<size_t>(node.first_result.index + r)] = {first.index + r};
       }
@@ -231,8 +235,8 @@ absl::StatusOr<Graph> Differentiate(const Graph& graph, const DerivativeRequest&
   }
   ASSIGN_OR_RETURN(const std::vector<ValueId> wrt, FindWrt(graph, request.wrt));
   ASSIGN_OR_RETURN(const std::vector<size_t> outputs, FindOutputs(graph, request.mode));
-  if (request.mode == DerivativeMode::kJvp) return MakeJvp(graph, wrt, outputs, request.keep_outputs);
-  ASSIGN_OR_RETURN(const LinearizedGraph linearized, Linearize(graph, wrt, OutputNames(graph)));
+  if (request.mode == DerivativeMode::kJvp) return MakeJvp(graph, wrt, outputs, request);
+  ASSIGN_OR_RETURN(const LinearizedGraph linearized, Linearize(graph, wrt, OutputNames(graph), request.bounds));
   return VjpMaker(graph, linearized).Run(wrt, outputs, request);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/ir/derivative_builder.h"
 #include "engine/ir/graph.h"
 
 namespace tensord {
@@ -17,6 +18,7 @@ struct DerivativeRequest {
   DerivativeMode mode = DerivativeMode::kUnspecified;
   std::vector<std::string> wrt;  // names of inputs; empty: every differentiable one, in order
   bool keep_outputs = false;     // the graph's own outputs come first
+  DerivativeBounds bounds = {};  // of each graph on the way
 };
 
 // Returns the graph of the derivative, typed, in the vocabulary of the graph, and the same for the same request. The
@@ -29,8 +31,8 @@ struct DerivativeRequest {
 //
 // Refused with INVALID_ARGUMENT if wrt names something other than an input of a differentiable dtype or one twice, if
 // nothing is differentiable, and if GRAD does not find one real output of rank 0; with UNIMPLEMENTED, naming the node
-// and its op, if an op between a wrt and an output has no rule. Takes time in proportion to the nodes; stops with the
-// thread's StopSignal.
+// and its op, if an op between a wrt and an output has no rule; with LIMIT_EXCEEDED past the request's bounds. Takes
+// time in proportion to the nodes that are made; stops with the thread's StopSignal.
 absl::StatusOr<Graph> Differentiate(const Graph& graph, const DerivativeRequest& request);
 
 }  // namespace tensord

@@ -41,12 +41,12 @@ std::vector<bool> AskedFor(const Graph& graph) {
 // Walks over the source and appends its nodes, each with the nodes of its tangents.
 class Linearizer {
  public:
-  Linearizer(const Graph& source, absl::Span<const absl::string_view> taken)
+  Linearizer(const Graph& source, absl::Span<const absl::string_view> taken, const DerivativeBounds& bounds)
       : source_(source), asked_(AskedFor(source)), done_{.graph = Graph::EmptyLike(source)} {
     std::vector<absl::string_view> names(taken.begin(), taken.end());
     for (const GraphInput& input : source.inputs()) names.push_back(input.name);
     for (const Node& node : source.nodes()) names.push_back(node.name);
-    builder_ = std::make_unique<DerivativeBuilder>(&done_.graph, names);
+    builder_ = std::make_unique<DerivativeBuilder>(&done_.graph, names, bounds);
     done_.values.resize(asked_.size());
     done_.tangents.resize(asked_.size());
   }
@@ -84,7 +84,9 @@ class Linearizer {
       types.push_back(&source_.type(result));
       wanted.push_back(asked_[At(result)]);
     }
+    builder_->SetNode(node.name, node.op->name, "jvp");
     const ValueId first = builder_->Copy(node, operands, types);
+    RETURN_IF_ERROR(builder_->status());
     MarkNew(-1);
     DerivativeBuilder::Values results, result_tangents(wanted.size());
     for (int32_t r = 0; r < node.num_results; ++r) {
@@ -94,7 +96,6 @@ class Linearizer {
     if (std::none_of(tangents.begin(), tangents.end(), [](ValueId t) { return t.is_set(); })) return absl::OkStatus();
     if (std::none_of(wanted.begin(), wanted.end(), [](bool w) { return w; })) return absl::OkStatus();
     if (!node.op->jvp.has()) return RefuseWithoutRule(*node.op, node.name, node.op->jvp.reason());
-    builder_->SetNode(node.name, node.op->name, "jvp");
     JvpCall call{.op = *node.op,
                  .attrs = node.attrs,
                  .operands = operands,
@@ -141,8 +142,8 @@ absl::Status RefuseWithoutRule(const OpDef& op, absl::string_view node, absl::st
 }
 
 absl::StatusOr<LinearizedGraph> Linearize(const Graph& source, absl::Span<const ValueId> wrt,
-                                          absl::Span<const absl::string_view> taken) {
-  return Linearizer(source, taken).Run(wrt);
+                                          absl::Span<const absl::string_view> taken, const DerivativeBounds& bounds) {
+  return Linearizer(source, taken, bounds).Run(wrt);
 }
 
 }  // namespace tensord

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/ir/derivative_builder.h"
 #include "engine/ir/graph.h"
 
 namespace tensord {
@@ -25,7 +26,7 @@ struct LinearizedGraph {
 // Linearizes a typed graph with respect to inputs. Nodes that no output of a differentiable dtype reads, or that no wrt
 // reaches, get no tangents and need no rule. `taken` are names that are not given to what is added.
 absl::StatusOr<LinearizedGraph> Linearize(const Graph& source, absl::Span<const ValueId> wrt,
-                                          absl::Span<const absl::string_view> taken);
+                                          absl::Span<const absl::string_view> taken, const DerivativeBounds& bounds);
 
 // Refuses an op without a rule, of a client's node, with UNIMPLEMENTED.
 absl::Status RefuseWithoutRule(const OpDef& op, absl::string_view node, absl::string_view why);

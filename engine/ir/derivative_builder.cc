@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ir/names.h"
 #include "engine/ir/verifier.h"
 
@@ -20,7 +21,9 @@ absl::string_view Shortened(absl::string_view name) {
 
 }  // namespace
 
-DerivativeBuilder::DerivativeBuilder(Graph* graph, absl::Span<const absl::string_view> taken) : graph_(*graph) {
+DerivativeBuilder::DerivativeBuilder(Graph* graph, absl::Span<const absl::string_view> taken,
+                                     const DerivativeBounds& bounds)
+    : graph_(*graph), most_(bounds) {
   for (absl::string_view name : taken) names_.insert(std::string(name));
   for (const GraphInput& input : graph_.inputs()) names_.insert(input.name);
   for (const Node& node : graph_.nodes()) names_.insert(node.name);
@@ -49,7 +52,7 @@ DerivativeBuilder::Values DerivativeBuilder::AddAll(const OpDef& op, Attributes 
       Fail(Refuse(Refusal::kInternal, absl::StrCat("a rule gave ", op.name, " an operand that is not set")));
     }
   }
-  if (!ok()) return results;
+  if (!ok() || !Admit(operands.size())) return results;
   Node node{.name = TakeName(absl::StrCat(Shortened(node_), ".", suffix_)),
             .op = &op,
             .attrs = std::move(attrs),
@@ -57,7 +60,7 @@ DerivativeBuilder::Values DerivativeBuilder::AddAll(const OpDef& op, Attributes 
             .num_results = op.num_results};
   std::vector<ShapeGuard> guards;
   absl::StatusOr<ResultTypes> types =
-      InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards, &bounds_);
+      InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards, &bounds_, &expression_parts_);
   if (!types.ok()) {
     Fail(types.status());
     return results;
@@ -99,6 +102,7 @@ ValueId DerivativeBuilder::AddSized(const OpDef& op, Attributes attrs, absl::str
 
 ValueId DerivativeBuilder::Copy(const Node& node, absl::Span<const ValueId> operands,
                                 absl::Span<const TensorType* const> types) {
+  if (ok()) Admit(operands.size());
   Node copy = node;
   copy.operands.assign(operands.begin(), operands.end());
   const ValueId first = graph_.AddNode(std::move(copy));
@@ -117,6 +121,21 @@ void DerivativeBuilder::OfferSizes(ValueId value) {
     if (size.is_constant() || !DependsOnRun(size)) continue;
     sizes_.try_emplace(size.ToString(), value, static_cast<int64_t>(axis));
   }
+}
+
+bool DerivativeBuilder::Admit(size_t operands) {
+  if (absl::Status stopped = CheckStopped(); !stopped.ok()) {
+    status_ = std::move(stopped);
+    return false;
+  }
+  edges_ += static_cast<int64_t>(operands);
+  const int64_t nodes = static_cast<int64_t>(graph_.nodes().size()) + 1;
+  if (nodes > most_.nodes) {
+    Fail(RefuseLimit("graph_nodes", most_.nodes, nodes, "nodes of the derivative"));
+  } else if (edges_ > most_.edges) {
+    Fail(RefuseLimit("graph_edges", most_.edges, edges_, "operands of the derivative"));
+  }
+  return ok();
 }
 
 const TensorType& DerivativeBuilder::type(ValueId value) const {

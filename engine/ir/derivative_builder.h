@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_IR_DERIVATIVE_BUILDER_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,17 +18,25 @@
 
 namespace tensord {
 
+// The most that a graph may grow to while derivatives are appended to it: the bounds of graphs from outside, since no
+// larger one can be compiled.
+struct DerivativeBounds {
+  int64_t nodes = std::numeric_limits<int64_t>::max();
+  int64_t edges = std::numeric_limits<int64_t>::max();
+};
+
 // Appends the typed nodes of derivatives to a graph. Each is named after the node that it differentiates, and no two
 // nodes or inputs have one name. Ops are not expanded: the graph stays in the vocabulary of clients.
 //
 // The first failure is kept in status() and ends the work: from then on every value is unset, and rules need not look.
+// LIMIT_EXCEEDED past the bounds, and what the thread's StopSignal says, are such failures.
 // Borrows the graph; confined to one thread.
 class DerivativeBuilder {
  public:
   using Values = absl::InlinedVector<ValueId, 4>;
 
   // Names of the graph's inputs and nodes, and those in `taken`, are not given again.
-  DerivativeBuilder(Graph* graph, absl::Span<const absl::string_view> taken);
+  DerivativeBuilder(Graph* graph, absl::Span<const absl::string_view> taken, const DerivativeBounds& bounds = {});
 
   // Names the node, and its op, that nodes are written for from now on: "y.jvp", "y.jvp2", … for the node y and the
   // suffix "jvp". Refusals name them.
@@ -42,7 +51,8 @@ class DerivativeBuilder {
   // the run decides are read from values that have them.
   ValueId AddSized(const OpDef& op, Attributes attrs, absl::string_view sizes, const SymbolicShape& shape,
                    absl::Span<const ValueId> operands);
-  // Appends a copy of another graph's node, of the same name, with types and operands of this graph.
+  // Appends a copy of another graph's node, of the same name, with types and operands of this graph. Callers that copy
+  // in a loop look at status().
   ValueId Copy(const Node& node, absl::Span<const ValueId> operands, absl::Span<const TensorType* const> types);
 
   // Returns a name like `name` that no input or node has, and takes it.
@@ -58,7 +68,13 @@ class DerivativeBuilder {
   void Fail(absl::Status status);
 
  private:
+  // Counts a node that is about to be appended. False if the work has ended.
+  bool Admit(size_t operands);
+
   Graph& graph_;
+  const DerivativeBounds most_;
+  int64_t edges_ = 0;
+  int64_t expression_parts_ = 0;
   std::string node_, op_, suffix_;
   absl::Status status_;
   absl::flat_hash_set<std::string> names_;

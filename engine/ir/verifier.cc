@@ -195,10 +195,11 @@ class SizeGuards {
 }  // namespace
 
 absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
-                                      std::vector<ShapeGuard>* guards, RunTimeBounds* bounds) {
-  int64_t parts = 0;
+                                      std::vector<ShapeGuard>* guards, RunTimeBounds* bounds, int64_t* parts) {
+  int64_t own_parts = 0;
   RunTimeBounds forgotten;
-  return InferCounted(graph, node, node_index, guards, bounds == nullptr ? &forgotten : bounds, &parts);
+  return InferCounted(graph, node, node_index, guards, bounds == nullptr ? &forgotten : bounds,
+                      parts == nullptr ? &own_parts : parts);
 }
 
 absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {

@@ -17,9 +17,11 @@ namespace tensord {
 absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph);
 
 // Returns the types of one node's results; guards are appended, and so are `bounds` of sizes that the run decides.
-// Without `bounds` such sizes have none.
+// Without `bounds` such sizes have none. The parts of size expressions are added to `parts`, and must keep their bound
+// there; without `parts` those of this node alone.
 absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
-                                      std::vector<ShapeGuard>* guards, RunTimeBounds* bounds = nullptr);
+                                      std::vector<ShapeGuard>* guards, RunTimeBounds* bounds = nullptr,
+                                      int64_t* parts = nullptr);
 
 // Runs inference again over a graph that a pass made, and refuses with INTERNAL if a value's type differs from the
 // recorded one.

@@ -6,6 +6,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ops/axis_checks.h"
 #include "engine/ops/axis_order.h"
 #include "engine/ops/element_copy.h"
@@ -139,6 +140,7 @@ absl::StatusOr<ResultTypes> InferConcatenate(InferContext& context) {
   TensorType result = first;
   const size_t joined = static_cast<size_t>(dimension);
   for (size_t k = 1; k < context.num_operands(); ++k) {
+    RETURN_IF_ERROR(CheckStopped());  // there may be 2,000,000
     const TensorType& operand = context.operand(k);
     RETURN_IF_ERROR(CheckSameDType(first, operand, absl::StrCat("operands 0 and ", k)));
     if (operand.rank() != first.rank()) {

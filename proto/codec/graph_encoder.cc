@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ir/names.h"
 #include "proto/codec/graph_codec.h"
 #include "proto/codec/op_wire.h"
@@ -145,6 +146,7 @@ absl::StatusOr<v1::Graph> EncodeGraph(const Graph& graph) {
     *encoded.mutable_type() = EncodeType(input.type);
   }
   for (const Node& node : graph.nodes()) {
+    RETURN_IF_ERROR(CheckStopped());
     v1::Node& encoded = *wire.add_nodes();
     encoded.set_name(names.Take(node.name));
     for (ValueId operand : node.operands) encoded.add_inputs(references[static_cast<size_t>(operand.index)]);

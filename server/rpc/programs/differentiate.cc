@@ -11,8 +11,11 @@
 #include "engine/base/stop_signal.h"
 #include "engine/ir/verifier.h"
 #include "proto/codec/graph_codec.h"
+#include "proto/codec/type_codec.h"
+#include "server/lifecycle/added_bytes.h"
 #include "server/rpc/calls/handlers.h"
 #include "server/rpc/calls/request_wait.h"
+#include "server/rpc/programs/program_job.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -39,19 +42,30 @@ DerivativeMode DecodeMode(v1::DifferentiateRequest::Mode mode) {
   }
 }
 
+// Counts the memory that the derivative takes beside the request, until it is answered.
+absl::StatusOr<std::shared_ptr<const AddedBytes>> Charge(UnaryCall* call, const Graph& graph) {
+  const std::shared_ptr<const AddedBytes> request = call->HoldBytes();
+  ASSIGN_OR_RETURN(AddedBytes added, AddedBytes::Add(&call->parts().admission.gate->bytes(), BytesToCompile(graph),
+                                                     call->caller().tenant, request == nullptr ? 0 : request->bytes()));
+  return std::make_shared<const AddedBytes>(std::move(added));
+}
+
 // Makes the derivative on a thread of the compile pool, in a turn of the tenant, and answers; or gives up with the
 // call's deadline or cancellation, and stops the work.
 void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request) {
   call->open().At(Stage::kCompile);
+  absl::StatusOr<std::shared_ptr<const AddedBytes>> added = Charge(call, graph);
+  if (!added.ok()) return call->Fail(added.status());
   const auto wait = std::make_shared<RequestWait>(*call);
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);
-  auto work = [call, wait, abandoned, graph = std::move(graph), request = std::move(request),
-               bytes = call->HoldBytes()]() mutable {
+  auto work = [call, wait, abandoned, graph = std::move(graph), request = std::move(request), bytes = call->HoldBytes(),
+               added = *std::move(added)]() mutable {
     StopSignal stop(abandoned.get());
     const StopSignal::Scope scope(&stop);
     const absl::Time start = SteadyNow();
     absl::StatusOr<v1::DifferentiateResponse> response = MakeDerivative(std::move(graph), request);
     bytes = nullptr;
+    added = nullptr;
     if (!wait->End()) return;
     call->ContinueInTurn([call, response = std::move(response), time = SteadyNow() - start] {
       call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, time);
@@ -77,15 +91,18 @@ void HandleDifferentiate(UnaryCall* call) {
   const absl::Status parsed = call->Parse(&request);
   if (!parsed.ok()) return call->Fail(parsed);
   if (!request.has_graph()) return call->Fail(Refuse(Refusal::kMalformedMessage, "the request has no graph"));
+  const absl::StatusOr<Order> order = codec::DecodeOrder(request.order(), Order::kColumnMajor);
+  if (!order.ok()) return call->Fail(order.status());
   const ServiceParts& parts = call->parts();
-  absl::StatusOr<Graph> graph =
-      codec::DecodeGraph(request.graph(), *parts.programs.registry, parts.admission.graph_limits.now(),
-                         Order::kColumnMajor, [call] { return call->CheckWanted(); });
+  const codec::GraphLimits limits = parts.admission.graph_limits.now();
+  absl::StatusOr<Graph> graph = codec::DecodeGraph(request.graph(), *parts.programs.registry, limits, *order,
+                                                   [call] { return call->CheckWanted(); });
   if (!graph.ok()) return call->Fail(graph.status());
   DifferentiateInPool(call, *std::move(graph),
                       {.mode = DecodeMode(request.mode()),
                        .wrt = {request.wrt().begin(), request.wrt().end()},
-                       .keep_outputs = request.keep_outputs()});
+                       .keep_outputs = request.keep_outputs(),
+                       .bounds = {.nodes = limits.graph_nodes, .edges = limits.graph_edges}});
 }
 
 }  // namespace tensord::server

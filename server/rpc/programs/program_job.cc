@@ -20,6 +20,11 @@
 namespace tensord::server {
 namespace {
 
+// Bounds on the memory of passes and plans for each operand of a node. In another algebra a node becomes up to 20.
+constexpr int64_t kCompileBytesOfEdge = 1000;
+constexpr int64_t kAlgebraBytesOfEdge = 7000;
+constexpr int64_t kFreeEdges = 10'000;
+
 // Returns the server's and the request's, as a set: neither order nor repetition may make another program of it.
 std::vector<std::string> PassesOf(const std::vector<std::string>& server,
                                   const google::protobuf::RepeatedPtrField<std::string>& request) {
@@ -75,6 +80,13 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
   job.settings.enabled_passes = parts.programs.enabled_passes;
   if (parts.programs.by_tenant) job.settings.tenant = tenant;
   return job;
+}
+
+int64_t BytesToCompile(const Graph& graph) {
+  int64_t edges = 0;
+  for (const Node& node : graph.nodes()) edges += static_cast<int64_t>(node.operands.size());
+  const int64_t of_edge = graph.algebra() == Algebra::kStandard ? kCompileBytesOfEdge : kAlgebraBytesOfEdge;
+  return of_edge * std::max<int64_t>(0, edges - kFreeEdges);
 }
 
 absl::Status CheckQuarantine(const ProgramParts& programs, const Fingerprint& fingerprint) {

@@ -28,6 +28,10 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
                                      const v1::CompileOptions& options,
                                      const std::function<absl::Status()>& still_wanted = nullptr);
 
+// Returns the bytes that the compilation of a graph is charged beside the graph and its key, or the making of its
+// derivative: 0 for small ones.
+int64_t BytesToCompile(const Graph& graph);
+
 // Fails with QUARANTINED if the program is.
 absl::Status CheckQuarantine(const ProgramParts& programs, const Fingerprint& fingerprint);
 

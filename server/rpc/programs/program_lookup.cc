@@ -27,17 +27,6 @@ constexpr size_t kLoggedDigits = 12;
 constexpr size_t kLeastDigits = 4;  // of a shortened fingerprint
 // Largest graph whose nodes are renamed at once. Larger graphs wait for their tenant's turn.
 constexpr size_t kFewNodes = 256;
-// Bound on the memory of passes and plans for each operand of a node, beside the graph and its key. Compilations with
-// up to kFreeEdges operands are not charged.
-constexpr int64_t kCompileBytesOfEdge = 1000;
-constexpr int64_t kFreeEdges = 10'000;
-
-int64_t CompileBytes(const Graph& graph) {
-  int64_t edges = 0;
-  for (const Node& node : graph.nodes()) edges += static_cast<int64_t>(node.operands.size());
-  return kCompileBytesOfEdge * std::max<int64_t>(0, edges - kFreeEdges);
-}
-
 absl::string_view NameOf(ProgramCache::Source source) {
   switch (source) {
     case ProgramCache::Source::kCompiled:
@@ -183,9 +172,9 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
   const Fingerprint fingerprint = key.fingerprint;
   // The key copies everything in the graph, and the compiler needs memory beside both.
   std::shared_ptr<const AddedBytes> bytes = call->HoldBytes();
-  absl::StatusOr<AddedBytes> added = AddedBytes::Add(&call->parts().admission.gate->bytes(),
-                                                     static_cast<int64_t>(key.bytes.size()) + CompileBytes(job->graph),
-                                                     call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
+  absl::StatusOr<AddedBytes> added = AddedBytes::Add(
+      &call->parts().admission.gate->bytes(), static_cast<int64_t>(key.bytes.size()) + BytesToCompile(job->graph),
+      call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
   if (!added.ok()) return then(std::move(added).status());
   // Both count until they are freed, which may be after the end of the call.
   auto compile = [&parts = call->parts(), job, fingerprint, bytes = std::move(bytes),

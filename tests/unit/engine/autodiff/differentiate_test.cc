@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
@@ -59,6 +60,38 @@ TEST(Differentiate, AddsTangents) {
   EXPECT_THAT(InputNames(*jvp), ElementsAre("i: i32[3]", "x: f32[n,2]", "unused: c64[2]", "w: f64[n]",
                                             "x.tangent: f32[n,2]", "unused.tangent: c64[2]", "w.tangent: f64[n]"));
   EXPECT_THAT(OutputTypes(*jvp), ElementsAre("i32[3]", "f64[n]", "f32[n,2]", "f64[n]", "f32[n,2]"));
+}
+
+TEST(Differentiate, KeepsItsBounds) {
+  const Graph graph = Parsed(kMixed);
+  for (DerivativeMode mode : {DerivativeMode::kJvp, DerivativeMode::kVjp}) {
+    const absl::Status nodes = Differentiate(graph, {.mode = mode, .bounds = {.nodes = 6}}).status();
+    ASSERT_TRUE(DetailOf(nodes).has_value()) << nodes;
+    EXPECT_EQ(DetailOf(nodes)->reason, "LIMIT_EXCEEDED");
+    EXPECT_EQ(DetailOf(nodes)->limit, "graph_nodes");
+    EXPECT_EQ(DetailOf(nodes)->limit_value, 6);
+    EXPECT_FALSE(DetailOf(nodes)->node.empty());
+    const absl::Status edges = Differentiate(graph, {.mode = mode, .bounds = {.edges = 7}}).status();
+    ASSERT_TRUE(DetailOf(edges).has_value()) << edges;
+    EXPECT_EQ(DetailOf(edges)->limit, "graph_edges");
+    EXPECT_TRUE(Differentiate(graph, {.mode = mode, .bounds = {.nodes = 100, .edges = 100}}).ok());
+  }
+}
+
+// A node may have a million operands: the signal is asked within its rule.
+TEST(Differentiate, StopsWithinOneNode) {
+  std::string operands = "%x";
+  for (int i = 1; i < 20'000; ++i) operands += ", %x";
+  const Graph graph =
+      Parsed(absl::StrCat("%x = input : f32[1]\n%y = concatenate(", operands, ") {dimension = 0}\noutput \"y\" = %y"));
+  int asked = 0;
+  const StopSignal::Check check = [&asked] {
+    return ++asked > 100 ? absl::CancelledError("enough") : absl::OkStatus();
+  };
+  StopSignal stop(check, std::chrono::nanoseconds(0));
+  const StopSignal::Scope scope(&stop);
+  EXPECT_EQ(Differentiate(graph, {.mode = DerivativeMode::kVjp}).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_LT(asked, 110);
 }
 
 TEST(Differentiate, AddsCotangentsAndGivesZerosWhereNothingDepends) {

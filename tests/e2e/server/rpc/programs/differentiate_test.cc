@@ -44,6 +44,56 @@ TEST(DifferentiateTest, GivesAGraphThatRunsAndIsTheSameAgain) {
   for (const v1::Result& result : response.results()) EXPECT_EQ(result.tensor().data(), arguments[2].data());
 }
 
+// A constant that says no order is read as the compilation of the graph would read it.
+TEST(DifferentiateTest, ReadsConstantsInTheOrderOfTheRequest) {
+  InProcessServer server;
+  v1::DifferentiateRequest request;
+  request.set_mode(v1::DifferentiateRequest::MODE_VJP);
+  v1::Graph& graph = *request.mutable_graph();
+  v1::GraphInput& x = *graph.add_inputs();
+  x.set_name("x");
+  x.mutable_type()->set_dtype(v1::DTYPE_F32);
+  for (int size : {2, 3}) x.mutable_type()->add_shape()->set_size(size);
+  v1::Node& constant = *graph.add_nodes();
+  constant.set_name("c");
+  *constant.mutable_constant()->mutable_value() = FloatTensor({0, 1, 2, 3, 4, 5}, {2, 3});
+  constant.mutable_constant()->mutable_value()->clear_order();
+  v1::Node& product = *graph.add_nodes();
+  product.set_name("y");
+  product.add_inputs("x");
+  product.add_inputs("c");
+  product.set_binary(v1::BINARY_OP_MULTIPLY);
+  v1::GraphOutput& output = *graph.add_outputs();
+  output.set_name("y");
+  output.set_value("y");
+  for (v1::MemoryOrder order : {v1::MEMORY_ORDER_ROW_MAJOR, v1::MEMORY_ORDER_COLUMN_MAJOR}) {
+    request.set_order(order);
+    v1::DifferentiateResponse derivative;
+    ASSERT_TRUE(Differentiate(server, request, &derivative).ok());
+    v1::Tensor arguments[2];
+    for (v1::Tensor& one : arguments) {
+      one = FloatTensor(std::vector<float>(6, 1), {2, 3});
+      one.set_order(order);
+    }
+    v1::ExecuteRequest run = RequestOf(derivative.graph(), {arguments[0], arguments[1]});
+    run.mutable_options()->set_order(order);
+    v1::ExecuteResponse response;
+    const grpc::Status status = Execute(server.stub(), run, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.results(0).tensor().data(), constant.constant().value().data()) << order;
+  }
+}
+
+TEST(DifferentiateTest, RefusesAGraphWhoseDerivativeIsTooLarge) {
+  InProcessServer server({"limits.graph_nodes=2"});
+  v1::DifferentiateRequest request = RequestFor(v1::DifferentiateRequest::MODE_VJP);
+  request.mutable_graph()->mutable_nodes(0)->set_binary(v1::BINARY_OP_POWER);
+  v1::DifferentiateResponse response;
+  const grpc::Status status = Differentiate(server, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailOf(status).limit(), "graph_nodes");
+}
+
 TEST(DifferentiateTest, RefusesWithDetail) {
   InProcessServer server;
   v1::DifferentiateResponse response;
