@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
-#include "engine/families/einsum/einsum_lowering.h"
+#include "engine/families/einsum/einsum_path.h"
 #include "engine/families/einsum/optimal_path.h"
 #include "engine/ir/inference.h"
 #include "server/config/automatic_settings.h"

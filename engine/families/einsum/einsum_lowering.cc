@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,18 +11,15 @@
 #include "engine/base/stop_signal.h"
 #include "engine/families/einsum/batched_next.h"
 #include "engine/families/einsum/einsum_ops.h"
+#include "engine/families/einsum/einsum_path.h"
 #include "engine/families/einsum/einsum_terms.h"
 #include "engine/families/einsum/path_cost.h"
-#include "engine/families/einsum/path_search.h"
-#include "engine/families/einsum/step_order.h"
 #include "engine/ir/graph_builder.h"
 #include "engine/ir/inference.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord {
 namespace {
-
-constexpr int64_t kSizeOfSymbol = 64;  // where a path is chosen before sizes are known: neither 1 nor huge
 
 bool Contains(const std::vector<int>& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
@@ -370,49 +366,27 @@ std::string OptimizerName(const EinsumTerms& terms, const Attributes& attrs) {
 }
 
 absl::StatusOr<Plan> PlanOf(const EinsumTerms& terms, const Attributes& attrs, GraphBuilder* graph) {
-  std::vector<int64_t> sizes;
-  for (const Dim& size : terms.sizes) sizes.push_back(size.is_static() ? size.size.constant() : kSizeOfSymbol);
-  std::vector<std::vector<int>> operands = terms.operands;
-  for (std::vector<int>& term : operands) term.erase(std::remove(term.begin(), term.end(), kUnitAxis), term.end());
-  const ContractionNetwork network(operands, terms.output, sizes);
-  // A bound says nothing of unknown sizes; a program compiled for the sizes of a run is held to it.
-  const bool is_static =
-      std::all_of(terms.sizes.begin(), terms.sizes.end(), [](const Dim& size) { return size.is_static(); });
-  const std::optional<int64_t> bound = is_static ? attrs.MaybeInt("largest_intermediate") : std::nullopt;
-  ContractionPath path = terms.path;
-  if (path.empty()) {
-    ASSIGN_OR_RETURN(path, SearchPath(network, static_cast<PathOptimizer>(attrs.Int("optimizer")), bound));
-  } else if (bound.has_value()) {
-    RETURN_IF_ERROR(CheckLargestIntermediate(network, path, *bound));
-  }
-  path = WithLateGrowth(network, path);
+  ASSIGN_OR_RETURN(EinsumPath planned, PathOf(terms, attrs));
   if (graph->wants_plans()) {
-    const PathCost cost = CostOf(network, path);
+    const PathCost cost = CostOf(planned.network, planned.path);
     graph->AddPlan({.node = {},
-                    .path = path,
-                    .num_operands = network.num_operands(),
+                    .path = planned.path,
+                    .num_operands = planned.network.num_operands(),
                     .optimizer = OptimizerName(terms, attrs),
                     .flops = cost.flops,
                     .largest = cost.largest,
-                    .assumes_sizes = !is_static});
+                    .assumes_sizes = planned.assumes_sizes});
   }
-  return Plan{path, LabelsBatchedNext(network, path)};
+  std::vector<std::vector<int>> batched_next = LabelsBatchedNext(planned.network, planned.path);
+  return Plan{std::move(planned.path), std::move(batched_next)};
 }
 
 }  // namespace
 
 absl::StatusOr<ExpandedResults> ExpandEinsum(const ExpandCall& call) {
-  const int64_t num_operands = static_cast<int64_t>(call.operands.size());
-  if (num_operands > kMaxEinsumOperands) {
-    return RefuseLimit("einsum_operands", kMaxEinsumOperands, num_operands, "operands of one einsum");
-  }
   std::vector<const TensorType*> types;
   for (ValueId operand : call.operands) types.push_back(&call.graph.type(operand));
   ASSIGN_OR_RETURN(const EinsumTerms terms, TermsOf(call.attrs, types));
-  const int64_t incidences = num_operands * static_cast<int64_t>(terms.sizes.size());
-  if (incidences > kMaxEinsumIncidences) {
-    return RefuseLimit("einsum_incidences", kMaxEinsumIncidences, incidences, "operands times labels of one einsum");
-  }
   ASSIGN_OR_RETURN(const Plan plan, PlanOf(terms, call.attrs, &call.graph));
   ASSIGN_OR_RETURN(const ValueId result, Lowering(terms, &call.graph).Run(call.operands, plan));
   return ExpandedResults{result};

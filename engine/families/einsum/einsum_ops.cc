@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/families/einsum/einsum_derivative.h"
 #include "engine/families/einsum/einsum_lowering.h"
 #include "engine/families/einsum/einsum_terms.h"
 #include "engine/ops/axis_checks.h"
@@ -182,8 +183,8 @@ constexpr OpDef kEinsumTable[] = {
      .refusals = kEinsumRefusals,
      .reference = &ReferenceEinsum,
      .permute = Facet<PermuteRule>::None("it is expanded before any pass"),
-     .jvp = Facet<JvpRule>::None("its rule is not written yet"),
-     .linear_transpose = Facet<TransposeRule>::None("its rule is not written yet"),
+     .jvp = &JvpEinsum,
+     .linear_transpose = &TransposeEinsum,
      .expand = &ExpandEinsum},
 };
 
