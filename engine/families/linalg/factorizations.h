@@ -39,7 +39,8 @@ inline constexpr OpDef kLuDef = WithKernels(
      .infer = &InferLu,
      .refusals = kMatrixRefusals,
      .reference = &ReferenceLu,
-     .num_results = 4});
+     .num_results = 4,
+     .jvp = &JvpLu});
 
 inline constexpr OpDef kQrDef =
     WithKernels({.op = LinalgOp::kQr,
@@ -49,7 +50,8 @@ inline constexpr OpDef kQrDef =
                  .infer = &InferQr,
                  .refusals = kMatrixRefusals,
                  .reference = &ReferenceQr,
-                 .num_results = 2});
+                 .num_results = 2,
+                 .jvp = &JvpQr});
 
 inline constexpr OpDef kHouseholderQrDef = WithKernels(
     {.op = LinalgOp::kHouseholderQr,
@@ -59,7 +61,8 @@ inline constexpr OpDef kHouseholderQrDef = WithKernels(
      .infer = &InferHouseholderQr,
      .refusals = kMatrixRefusals,
      .reference = &ReferenceHouseholderQr,
-     .num_results = 2});
+     .num_results = 2,
+     .jvp = Facet<JvpRule>::None("reflectors have no rule; Qr has one")});
 
 inline constexpr RefusalRule kTriangularDeterminantRefusals[] = {
     {Refusal::kDtypeMismatch, "the exponents are not real numbers of T's precision"},
@@ -78,6 +81,7 @@ constexpr OpDef MakeTriangularDeterminantDef() {
        .refusals = kTriangularDeterminantRefusals,
        .reference = &ReferenceTriangularDeterminant,
        .num_results = 3,
+       .jvp = &JvpTriangularDeterminant,
        .work = &DiagonalWork});
   def.max_operands = 2;
   return def;
@@ -92,6 +96,7 @@ inline constexpr OpDef kEquilibrateDef =
                  .refusals = kSquareRefusals,
                  .reference = &ReferenceEquilibrate,
                  .num_results = 2,
+                 .jvp = Facet<JvpRule>::None("its powers of two jump; Determinant has a rule"),
                  .work = &EntriesWork});
 
 }  // namespace tensord

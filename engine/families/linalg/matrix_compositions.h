@@ -77,7 +77,8 @@ inline constexpr OpDef kPseudoInverseDef =
                  .attrs = kCutoffAttrs,
                  .infer = &InferPseudoInverse,
                  .refusals = kCutoffRefusals,
-                 .reference = &ReferencePseudoInverse},
+                 .reference = &ReferencePseudoInverse,
+                 .jvp = &JvpPseudoInverse},
                 &ExpandPseudoInverse);
 
 inline constexpr OpDef kLeastSquaresDef =
@@ -88,7 +89,8 @@ inline constexpr OpDef kLeastSquaresDef =
                  .attrs = kCutoffAttrs,
                  .infer = &InferLeastSquares,
                  .refusals = kLeastSquaresRefusals,
-                 .reference = &ReferenceLeastSquares},
+                 .reference = &ReferenceLeastSquares,
+                 .jvp = &JvpLeastSquares},
                 &ExpandLeastSquares);
 
 inline constexpr OpDef kMatrixRankDef =
@@ -98,7 +100,8 @@ inline constexpr OpDef kMatrixRankDef =
                  .attrs = kCutoffAttrs,
                  .infer = &InferMatrixRank,
                  .refusals = kCutoffRefusals,
-                 .reference = &ReferenceMatrixRank},
+                 .reference = &ReferenceMatrixRank,
+                 .jvp = Facet<JvpRule>::None("no derivative flows through integers")},
                 &ExpandMatrixRank);
 
 }  // namespace tensord

@@ -30,7 +30,7 @@ struct MatrixOp {
   RefusalTable refusals;
   Facet<ReferenceRule> reference;
   int num_results = 1;
-  Facet<JvpRule> jvp = Facet<JvpRule>::None("its rule is not written yet");
+  Facet<JvpRule> jvp;
   Facet<TransposeRule> linear_transpose = Facet<TransposeRule>::None("it is not linear");
   WorkRule* work = &MatrixWork;
 };

@@ -67,14 +67,16 @@ inline constexpr OpDef kEigDef =
                  .infer = &InferEig,
                  .refusals = kSquareRefusals,
                  .reference = &ReferenceEig,
-                 .num_results = 2});
+                 .num_results = 2,
+                 .jvp = &JvpEig});
 
 inline constexpr OpDef kEigValuesDef = WithKernels({.op = LinalgOp::kEigValues,
                                                     .name = "tensord.linalg.v1.EigValues",
                                                     .summary = "(A) -> values, complex.",
                                                     .infer = &InferEigValues,
                                                     .refusals = kSquareRefusals,
-                                                    .reference = &ReferenceEigValues});
+                                                    .reference = &ReferenceEigValues,
+                                                    .jvp = &JvpEigValues});
 
 }  // namespace tensord
 
