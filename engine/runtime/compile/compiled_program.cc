@@ -28,7 +28,7 @@ BindingOptions Uncounted(BindingOptions options) {
 }
 
 int64_t BytesOf(const CompiledProgramPtr& program) { return program->size_bytes(); }
-int64_t HeldBytesOfReversal(const std::shared_ptr<const Reversal>& reversal) { return reversal->held_bytes(); }
+int64_t HeldBytesOfReversal(const CompiledProgram::ReversalPtr& reversal) { return reversal->held_bytes(); }
 
 }  // namespace
 
@@ -40,6 +40,7 @@ CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend
       binding_options_(bindings),
       compile_sized_(std::move(compile_sized)),
       takes_destinations_(backend->Describe().computes_in_host_memory),
+      prepares_slowly_(backend->Describe().prepares_slowly),
       tally_(std::make_shared<RunTally>()),
       bindings_(binding_options_, SizedKind::kBinding, &HeldBytesOf),
       reversals_(binding_options_, SizedKind::kBinding, &HeldBytesOfReversal),
@@ -125,13 +126,44 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(absl::
 
 absl::StatusOr<BufferPtr> CompiledProgram::InSlotOrder(const ConcreteType& type, const BufferPtr& buffer,
                                                        const RunCheck& check) const {
-  const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const Reversal>> {
-    const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
-    return Reversal::Create(type, backend_);
-  };
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Reversal> reversal,
-                   reversals_.FindOrMake({.arguments = {type}, .run_time_sizes = {}}, make, check));
+  ASSIGN_OR_RETURN(const ReversalPtr reversal, reversals_.FindOrMake(
+                                                   KeyOf({type}), [&] { return MakeReversal(type); }, check));
   return reversal->Run(buffer, check);
+}
+
+absl::StatusOr<CompiledProgram::ReversalPtr> CompiledProgram::MakeReversal(const ConcreteType& type) const {
+  const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
+  return Reversal::Create(type, backend_);
+}
+
+CompiledProgram::ReversalPtr CompiledProgram::FindReversal(const ConcreteType& type) const {
+  return reversals_.Find(KeyOf({type}));
+}
+
+template <typename Made>
+CompiledProgram::LeaveSized CompiledProgram::MakeOnPool(BindingCache<Made>* cache, const BindingKey& key,
+                                                        std::function<absl::StatusOr<Made>()> make_now,
+                                                        CompilePool* pool, const std::string& tenant,
+                                                        MadeDone<Made> done) const {
+  const auto time = std::make_shared<absl::Duration>();
+  // Those who asked may be gone by then, and so may the cache that holds this program.
+  const auto make = [self = shared_from_this(), make_now = std::move(make_now), time] {
+    const absl::Time start = SteadyNow();
+    absl::StatusOr<Made> made = make_now();
+    *time = SteadyNow() - start;
+    return made;
+  };
+  std::function<void()> leave =
+      cache->FindOrSubmit(key, tenant, pool->SubmitFor(tenant), make,
+                          [done = std::move(done), time](const absl::StatusOr<Made>& made) { done(made, *time); });
+  if (leave == nullptr) return nullptr;
+  return [self = shared_from_this(), leave = std::move(leave)] { leave(); };
+}
+
+CompiledProgram::LeaveSized CompiledProgram::CompileReversal(const ConcreteType& type, CompilePool* pool,
+                                                             const std::string& tenant, ReversalDone done) const {
+  return MakeOnPool<ReversalPtr>(
+      &reversals_, KeyOf({type}), [this, type] { return MakeReversal(type); }, pool, tenant, std::move(done));
 }
 
 absl::StatusOr<CompiledProgramPtr> CompiledProgram::MakeForSizes(absl::Span<const ConcreteType> arguments) const {
@@ -160,20 +192,10 @@ CompiledProgramPtr CompiledProgram::FindForSizes(absl::Span<const ConcreteType> 
 CompiledProgram::LeaveSized CompiledProgram::CompileForSizes(absl::Span<const ConcreteType> arguments,
                                                              CompilePool* pool, const std::string& tenant,
                                                              SizedDone done) const {
-  BindingKey key = KeyOf(arguments);
-  const auto time = std::make_shared<absl::Duration>();
-  // Those who asked may be gone by then, and so may the cache that holds this program.
-  const auto make = [self = shared_from_this(), types = key.arguments, time] {
-    const absl::Time start = SteadyNow();
-    absl::StatusOr<CompiledProgramPtr> program = self->MakeForSizes(types);
-    *time = SteadyNow() - start;
-    return program;
-  };
-  std::function<void()> leave = programs_for_sizes_.FindOrSubmit(
-      key, tenant, pool->SubmitFor(tenant), make,
-      [done = std::move(done), time](const absl::StatusOr<CompiledProgramPtr>& program) { done(program, *time); });
-  if (leave == nullptr) return nullptr;
-  return [self = shared_from_this(), leave = std::move(leave)] { leave(); };
+  const BindingKey key = KeyOf(arguments);
+  return MakeOnPool<CompiledProgramPtr>(
+      &programs_for_sizes_, key, [this, types = key.arguments] { return MakeForSizes(types); }, pool, tenant,
+      std::move(done));
 }
 
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,

@@ -39,8 +39,12 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
  public:
   // Compiles the same graph for one set of sizes.
   using CompileSized = std::function<absl::StatusOr<CompiledProgramPtr>(const SizeBinding&)>;
-  // Receives the program. The time is zero for all callers but the one that caused the compilation.
-  using SizedDone = std::function<void(absl::StatusOr<CompiledProgramPtr>, absl::Duration compile_time)>;
+  using ReversalPtr = std::shared_ptr<const Reversal>;
+  // Receives a thing that was made for sizes. The time is zero for all callers but the one that caused the making.
+  template <typename Made>
+  using MadeDone = std::function<void(absl::StatusOr<Made>, absl::Duration compile_time)>;
+  using SizedDone = MadeDone<CompiledProgramPtr>;
+  using ReversalDone = MadeDone<ReversalPtr>;
   // Withdraws a caller: `done` is not called unless its call has begun, and work without callers is dropped or broken
   // off.
   using LeaveSized = std::function<void()>;
@@ -85,6 +89,11 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // Returns an argument of this type, a slot's, in the order of the slots. `buffer` holds it in the other one, on the
   // device, which transposes it as Reversal does. Reversals are kept like bindings, by type.
   absl::StatusOr<BufferPtr> InSlotOrder(const ConcreteType& type, const BufferPtr& buffer, const RunCheck& check) const;
+  // Finds the Reversal of arguments of this type, a slot's; null if it is not made yet.
+  ReversalPtr FindReversal(const ConcreteType& type) const;
+  // Finds it or makes it on the pool, as CompileForSizes does. Fails as Reversal::Create does; QUEUE_FULL.
+  LeaveSized CompileReversal(const ConcreteType& type, CompilePool* pool, const std::string& tenant,
+                             ReversalDone done) const;
 
   // Finds the program for arguments of these types, if this one is compiled for sizes; null if it is not made yet.
   CompiledProgramPtr FindForSizes(absl::Span<const ConcreteType> arguments) const;
@@ -119,6 +128,8 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   }
   // Tells whether results may have destinations, because the device computes in the host's memory.
   bool takes_destinations() const { return takes_destinations_; }
+  // Tells whether nothing is to be prepared on a thread that runs programs: DeviceDescription::prepares_slowly.
+  bool prepares_slowly() const { return prepares_slowly_; }
   // Tells whether sizes decide which instructions run, not only how.
   bool is_compiled_for_sizes() const { return compile_sized_ != nullptr; }
   RunTally& tally() const { return *tally_; }
@@ -137,6 +148,12 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // Finds the program for a set of sizes, or compiles it on this thread.
   absl::StatusOr<CompiledProgramPtr> ForSizes(absl::Span<const ConcreteType> arguments, const RunCheck& check) const;
   absl::StatusOr<CompiledProgramPtr> MakeForSizes(absl::Span<const ConcreteType> arguments) const;
+  absl::StatusOr<ReversalPtr> MakeReversal(const ConcreteType& type) const;
+  // Finds a thing in a cache of this program, or has the pool make it.
+  template <typename Made>
+  LeaveSized MakeOnPool(BindingCache<Made>* cache, const BindingKey& key,
+                        std::function<absl::StatusOr<Made>()> make_now, CompilePool* pool, const std::string& tenant,
+                        MadeDone<Made> done) const;
 
   enum class Tiny : uint8_t { kUnknown, kTiny, kNot };
   // Times of the runs with one set of sizes.
@@ -154,6 +171,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   const BindingOptions binding_options_;
   const CompileSized compile_sized_;
   const bool takes_destinations_;
+  const bool prepares_slowly_;
   bool may_be_tiny_ = false;                            // constant after Create
   bool is_tiny_ = false;                                // constant after Create; of a program without symbols
   int64_t own_bytes_ = 0;                               // constant after Create
@@ -163,7 +181,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   mutable MeanTime run_time_;
   mutable std::shared_ptr<RunTally> tally_;  // shared with the programs for its sizes; constant once it is handed out
   mutable BoundProgramCache bindings_;
-  mutable BindingCache<std::shared_ptr<const Reversal>> reversals_;
+  mutable BindingCache<ReversalPtr> reversals_;
   mutable BindingCache<CompiledProgramPtr> programs_for_sizes_;
   mutable BindingCache<std::shared_ptr<SizedTime>> times_for_sizes_;
 };

@@ -38,6 +38,7 @@ absl::StatusOr<BufferPtr> BufferOf(const RunTensor& argument, const CompiledProg
   if (argument.buffer == nullptr) {
     return program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes);
   }
+  if (argument.reversal != nullptr) return argument.reversal->Run(argument.buffer, check);
   if (argument.reversed) return program.InSlotOrder(argument.type, argument.buffer, check);
   if (!argument.donated) return argument.buffer;
   return std::make_shared<const Buffer>(argument.buffer->address(), argument.buffer->size_bytes(),

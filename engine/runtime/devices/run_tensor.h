@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "engine/exec/backend/buffer.h"
+#include "engine/exec/binding/reversal.h"
 #include "engine/tensor/shape.h"
 
 namespace tensord {
@@ -22,6 +23,8 @@ struct RunTensor {
   // An argument's elements lie in its buffer in the other order, as those of the reversed shape do; the run reads a
   // copy that the device makes.
   bool reversed = false;
+  // The transposition that makes this copy. Null: the run prepares it, or nothing is reversed.
+  std::shared_ptr<const Reversal> reversal;
   // Nobody else has the memory of a result's buffer, which is hardly larger.
   bool sole = false;
 };

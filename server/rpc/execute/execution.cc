@@ -285,18 +285,56 @@ class Execution : public std::enable_shared_from_this<Execution> {
       TellOfRegions(request_->call(), request_->record(), run.status(), received_->message);
       return Fail(renaming_.Of(run.status()));
     }
-    if (program_->is_compiled_for_sizes()) return CompileForSizes(*std::move(run));
-    StartRun(*std::move(run));
+    Prepare(*std::move(run));
   }
 
-  // Goes on when there is a program for the sizes of the arguments: no executor is to compile.
-  void CompileForSizes(RunRequest run) {
-    Enter(ExecutionState::kSizing);
-    const std::vector<ConcreteType> types = TypesOf(run);
-    if (CompiledProgramPtr sized = program_->FindForSizes(types); sized != nullptr) {
-      run.program = std::move(sized);
-      return StartRun(std::move(run));
+  // Starts the run when everything is there that no executor is to compile: its arguments' transpositions, on a device
+  // that prepares slowly, and the program for their sizes.
+  void Prepare(RunRequest run) {
+    if (program_->prepares_slowly()) {
+      for (size_t i = 0; i < run.arguments.size(); ++i) {
+        RunTensor& argument = run.arguments[i];
+        if (!argument.reversed || argument.reversal != nullptr) continue;
+        argument.reversal = program_->FindReversal(argument.type);
+        if (argument.reversal == nullptr) return CompileReversal(std::move(run), i);
+      }
     }
+    if (program_->is_compiled_for_sizes() && run.program == program_) {
+      run.program = program_->FindForSizes(TypesOf(run));
+      if (run.program == nullptr) return CompileForSizes(std::move(run));
+    }
+    StartRun(std::move(run));
+  }
+
+  void CompileReversal(RunRequest run, size_t argument) {
+    const ConcreteType type = run.arguments[argument].type;
+    AwaitMade<CompiledProgram::ReversalPtr>(
+        std::move(run),
+        [&](CompiledProgram::ReversalDone done) {
+          return program_->CompileReversal(type, request_->parts().programs.compile_pool, request_->caller().tenant,
+                                           std::move(done));
+        },
+        [argument](CompiledProgram::ReversalPtr made, RunRequest* of) {
+          of->arguments[argument].reversal = std::move(made);
+        });
+  }
+
+  void CompileForSizes(RunRequest run) {
+    const std::vector<ConcreteType> types = TypesOf(run);
+    AwaitMade<CompiledProgramPtr>(
+        std::move(run),
+        [&](CompiledProgram::SizedDone done) {
+          return program_->CompileForSizes(types, request_->parts().programs.compile_pool, request_->caller().tenant,
+                                           std::move(done));
+        },
+        [](CompiledProgramPtr made, RunRequest* of) { of->program = std::move(made); });
+  }
+
+  // Waits without a thread for a thing that the compile pool makes, gives it to the run, and goes on with Prepare.
+  // `compile` asks the pool for it, as CompiledProgram::CompileForSizes does.
+  template <typename Made, typename Compile, typename Take>
+  void AwaitMade(RunRequest run, const Compile& compile, const Take& take) {
+    if (state_ != ExecutionState::kSizing) Enter(ExecutionState::kSizing);
     request_->open().At(Stage::kCompile);
     struct Waiting {
       std::shared_ptr<Execution> self;
@@ -304,22 +342,20 @@ class Execution : public std::enable_shared_from_this<Execution> {
     };
     const auto wait = std::make_shared<RequestWait>(*request_);
     const auto waiting = std::make_shared<Waiting>(Waiting{shared_from_this(), std::move(run)});  // for who ends it
-    const auto leave = program_->CompileForSizes(
-        types, request_->parts().programs.compile_pool, request_->caller().tenant,
-        [wait, waiting](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration compile_time) {
-          if (!wait->End()) return;
-          RpcRequest* const request = waiting->self->request_;
-          request->ContinueInTurn([waiting, sized = std::move(sized), compile_time] {
-            Waiting taken = std::move(*waiting);
-            taken.self->EndCompilation(compile_time);
-            if (!sized.ok()) {
-              taken.run.arguments.clear();  // who is told may have use for their memory
-              return taken.self->Fail(taken.self->renaming_.Of(sized.status()));
-            }
-            taken.run.program = *sized;
-            taken.self->StartRun(std::move(taken.run));
-          });
-        });
+    const auto leave = compile([wait, waiting, take](absl::StatusOr<Made> made, absl::Duration compile_time) {
+      if (!wait->End()) return;
+      RpcRequest* const request = waiting->self->request_;
+      request->ContinueInTurn([waiting, take, made = std::move(made), compile_time] {
+        Waiting taken = std::move(*waiting);
+        taken.self->EndCompilation(compile_time);
+        if (!made.ok()) {
+          taken.run.arguments.clear();  // who is told may have use for their memory
+          return taken.self->Fail(taken.self->renaming_.Of(made.status()));
+        }
+        take(*made, &taken.run);
+        taken.self->Prepare(std::move(taken.run));
+      });
+    });
     if (leave == nullptr) return;
     wait->Watch([waiting, leave](const absl::Status& status) {
       leave();

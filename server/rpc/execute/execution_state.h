@@ -17,7 +17,7 @@ enum class ExecutionState : uint8_t {
   kFinding,      // its handles are claimed; the program is looked up, or compiled
   kAwaiting,     // for tensors that earlier requests make
   kDecoding,     // the run is made of the arguments
-  kSizing,       // the program for the sizes of the arguments is looked up, or compiled
+  kSizing,       // the compile pool makes what the sizes of the arguments need: the program, transpositions
   kQueued,       // the run is the executor's
   kRunningHere,  // the run, a tiny one, is on this thread
   kEncoding,     // the results become the response

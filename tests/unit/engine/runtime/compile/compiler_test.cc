@@ -1,13 +1,17 @@
 #include "engine/runtime/compile/compiler.h"
 
 #include <atomic>
+#include <cmath>
+#include <future>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "engine/base/stop_signal.h"
 #include "engine/exec/program/program_passes.h"
 #include "engine/passes/pipeline.h"
 #include "engine/runtime/compile/explain.h"
+#include "engine/runtime/devices/run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/graphs/parsed_graph.h"
@@ -65,6 +69,38 @@ TEST(CompiledProgram, ReversalsOfArgumentsAreKeptByType) {
   EXPECT_GT((*program)->size_bytes(), bytes_before);
   EXPECT_EQ(second_of({.dtype = DType::kF32, .shape = {3, 2}}), 2);
   EXPECT_EQ(backend.prepared_on.size(), 2u);
+}
+
+TEST(CompiledProgram, ReversalsAreMadeOnThePool) {
+  GatedBackend backend;
+  const auto program = Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  backend.prepares_slowly = true;  // and so its preparations are counted
+  const ConcreteType type = {.dtype = DType::kF32, .shape = {2, 3}};
+  EXPECT_EQ((*program)->FindReversal(type), nullptr);
+  CompilePool pool(1, 10);
+  std::promise<absl::StatusOr<CompiledProgram::ReversalPtr>> made;
+  (*program)->CompileReversal(type, &pool, "t",
+                              [&](absl::StatusOr<CompiledProgram::ReversalPtr> reversal, absl::Duration) {
+                                made.set_value(std::move(reversal));
+                              });
+  const auto reversal = made.get_future().get();
+  ASSERT_TRUE(reversal.ok()) << reversal.status();
+  EXPECT_EQ((*program)->FindReversal(type), *reversal);
+  ASSERT_EQ(backend.prepared_on.size(), 1u);
+  EXPECT_NE(backend.prepared_on[0], std::this_thread::get_id());
+
+  const auto values = std::make_shared<std::vector<float>>(6);
+  for (size_t i = 0; i < 6; ++i) (*values)[i] = static_cast<float>(i);
+  RunRequest run;
+  run.program = *program;
+  run.arguments.push_back(
+      {.type = type, .buffer = *backend.Import(values->data(), 24, values), .reversed = true, .reversal = *reversal});
+  const auto outcome = RunProgram(run, absl::ZeroDuration());
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(backend.prepared_on.size(), 1u) << "the run prepared nothing";
+  // The result is [3,2]: its second element is that of the first row and the second column.
+  EXPECT_EQ(static_cast<const float*>(outcome->results[0].bytes.get())[1], std::sin(1.0f));
 }
 
 TEST(Compile, TellsOfItsPhases) {
