@@ -259,15 +259,16 @@ void AddServices(const ServerConfig& config, ServerParts* parts) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given, const BackendChange& change) {
+absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given, const OtherBackends& others) {
   ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(given));
-  const ServerConfig config = Decided(given, policy);
+  ServerConfig config = Decided(given, policy);
   RETURN_IF_ERROR(CheckDeviceSettings(config));
   RETURN_IF_ERROR(UseInstructionSet(config));
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, LoadFamilies(config));
   AddLog(config, parts.get());
-  ASSIGN_OR_RETURN(parts->devices, Devices::Create(config, *parts->families, parts->log.get(), change));
+  ASSIGN_OR_RETURN(parts->devices, Devices::Create(config, *parts->families, parts->log.get(), others));
+  config = parts->devices->Decided(std::move(config));
   parts->executors = std::make_unique<ExecutorPool>();
   parts->devices->AddExecutors(config, parts->executors.get());
   AddTurns(config, parts.get());

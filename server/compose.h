@@ -10,9 +10,9 @@
 namespace tensord::server {
 
 // Builds the parts, for a configuration that ValidateConfig accepts: every pool of the process is named here and
-// nowhere else. Keeps the process to cpu.isa. `change` as in Devices::Create. INVALID_ARGUMENT where a plugin, the file
-// of callers or a certificate cannot be used.
-absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config, const BackendChange& change = nullptr);
+// nowhere else. Keeps the process to cpu.isa. `others` as in Devices::Create. INVALID_ARGUMENT where a plugin, the file
+// of callers or a certificate cannot be used; UNAVAILABLE where a device is not there.
+absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config, const OtherBackends& others = {});
 
 }  // namespace tensord::server
 

@@ -37,14 +37,14 @@ absl::Status Daemon::Check(const ServerConfig& config) {
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config, PollingThreads* polling,
-                                                      const BackendChange& change) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Daemon> daemon, Create(config, polling, change));
+                                                      const OtherBackends& others) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Daemon> daemon, Create(config, polling, others));
   RETURN_IF_ERROR(daemon->Serve());
   return daemon;
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& config, PollingThreads* polling,
-                                                       const BackendChange& change) {
+                                                       const OtherBackends& others) {
   RETURN_IF_ERROR(Check(config));
   // Lives as long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own
   // that was polling on behalf of a large write.
@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& confi
   std::unique_ptr<Daemon> daemon(new Daemon(config));
   ASSIGN_OR_RETURN(daemon->listeners_, Listeners::Create(config));  // before anything that takes long
   daemon->files_ = FileWatch::StateOf(WatchedFiles(config));
-  ASSIGN_OR_RETURN(daemon->parts_, Compose(config, change));
+  ASSIGN_OR_RETURN(daemon->parts_, Compose(config, others));
   daemon->parts_->service_parts.admission.polling = polling;
   return daemon;
 }

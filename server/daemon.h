@@ -35,12 +35,12 @@ class Daemon {
  public:
   // Starts a server, which serves when this returns. UNAVAILABLE if an address cannot be had. INVALID_ARGUMENT if it is
   // no address, if it is beyond this machine without TLS and that was not allowed, or if a file named in the settings
-  // cannot be used. `polling`, which may be null, outlives the daemon. `change` as in Devices::Create.
+  // cannot be used. `polling`, which may be null, outlives the daemon. `others` as in Devices::Create.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config, PollingThreads* polling = nullptr,
-                                                       const BackendChange& change = nullptr);
+                                                       const OtherBackends& others = {});
   // The same in two steps: makes a server that nobody can reach yet, but that may be told to stop or to reload,
   static absl::StatusOr<std::unique_ptr<Daemon>> Create(const ServerConfig& config, PollingThreads* polling = nullptr,
-                                                        const BackendChange& change = nullptr);
+                                                        const OtherBackends& others = {});
   // and its way, once, to one that serves: it listens, and warms up. CANCELLED if it was to stop before it was
   // ready.
   absl::Status Serve();

@@ -1,5 +1,6 @@
 #include "server/devices.h"
 
+#include <algorithm>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -16,14 +17,18 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/thread_niceness.h"
 #include "engine/families/family_plugin.h"
+#include "server/config/device_names.h"
 #include "server/part_settings.h"
 
 namespace tensord::server {
 namespace {
 
-DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
-  const DeviceExecutor::Bounds bounds = CpuBoundsOf(config);
-  return {.workers = config.cpu().executors(),
+// Settings of 0.9 are tenths: the rest of a device's memory is for sizes that no plan knows.
+constexpr int64_t kPlannedTenths = 9;
+
+DeviceExecutor::Options ExecutorOf(const ServerConfig& config, absl::string_view kind) {
+  const DeviceExecutor::Bounds bounds = DeviceBoundsOf(config, kind);
+  return {.workers = kind == kCudaKind ? config.cuda().executors() : config.cpu().executors(),
           .max_queued = bounds.max_queued,
           .max_queued_per_tenant = bounds.max_queued_per_tenant,
           .max_wait = bounds.max_wait,
@@ -63,6 +68,13 @@ std::unique_ptr<cpu::ThreadPool> MakeNicerPool(int threads, int niceness) {
     pool = cpu::MakeThreadPool(threads);
   }).join();
   return pool;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeCuda(int ordinal, const OtherBackends& others) {
+  if (others.cuda != nullptr) return others.cuda(ordinal);
+  return absl::UnavailableError(absl::StrCat("device cuda:", ordinal,
+                                             " is not there: this version of tensord runs no programs on CUDA yet; "
+                                             "take it out of devices"));
 }
 
 void WarnOfBlas(const ServerConfig& config, Log* log) {
@@ -109,31 +121,51 @@ Devices::Devices() = default;
 Devices::~Devices() = default;
 
 absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& config, const ServerFamilies& families,
-                                                         Log* log, const BackendChange& change) {
+                                                         Log* log, const OtherBackends& others) {
+  ASSIGN_OR_RETURN(const std::vector<DeviceName> names, DevicesOf(config));
   RETURN_IF_ERROR(cpu::CheckBlasCore());
   WarnOfBlas(config, log);
   std::unique_ptr<Devices> devices(new Devices());
   devices->pool_ = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());
   devices->fft_transforms_ = std::make_unique<cpu::FftTransforms>(config.cpu().fft_table_bytes());
   devices->memory_ = HostBufferPool::Create(MostCpuTensorBytes(), config.cpu().pool_bytes(), kTensorBytesLimit);
-  devices->backends_.push_back(MakeCpuBackend({.pool = devices->pool_.get(),
-                                               .fft_transforms = devices->fft_transforms_.get(),
-                                               .memory = devices->memory_,
-                                               .jit = CpuUseNamed(config.cpu().jit()),
-                                               .epilogues = CpuUseNamed(config.cpu().epilogues()),
-                                               .chain_block_bytes = config.cpu().chain_block_bytes(),
-                                               .disabled_joins = DisabledJoinsOf(config),
-                                               .family_kernels = CpuKernelsOf(families)}));
-  devices->names_.emplace_back("cpu:0");
-  if (change != nullptr) {
-    for (std::unique_ptr<Backend>& backend : devices->backends_) backend = change(std::move(backend));
+  for (const DeviceName& name : names) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, name.kind == kCudaKind
+                                                           ? MakeCuda(name.ordinal, others)
+                                                           : devices->MakeCpu(config, families, others));
+    if (name.kind == kCudaKind) devices->NoteCudaBytes(backend->Describe().memory_bytes);
+    devices->backends_.push_back(std::move(backend));
+    devices->names_.push_back(name.full());
   }
   return devices;
 }
 
+std::unique_ptr<Backend> Devices::MakeCpu(const ServerConfig& config, const ServerFamilies& families,
+                                          const OtherBackends& others) const {
+  std::unique_ptr<Backend> backend = MakeCpuBackend({.pool = pool_.get(),
+                                                     .fft_transforms = fft_transforms_.get(),
+                                                     .memory = memory_,
+                                                     .jit = CpuUseNamed(config.cpu().jit()),
+                                                     .epilogues = CpuUseNamed(config.cpu().epilogues()),
+                                                     .chain_block_bytes = config.cpu().chain_block_bytes(),
+                                                     .disabled_joins = DisabledJoinsOf(config),
+                                                     .family_kernels = CpuKernelsOf(families)});
+  return others.in_place_of_cpu == nullptr ? std::move(backend) : others.in_place_of_cpu(std::move(backend));
+}
+
+void Devices::NoteCudaBytes(int64_t bytes) { cuda_bytes_ = cuda_bytes_ == 0 ? bytes : std::min(cuda_bytes_, bytes); }
+
+ServerConfig Devices::Decided(ServerConfig config) const {
+  if (config.cuda().memory_bytes() < 0 && cuda_bytes_ > 0) {
+    config.mutable_cuda()->set_memory_bytes(std::max<int64_t>(1, cuda_bytes_ / 10 * kPlannedTenths));
+  }
+  return config;
+}
+
 void Devices::AddExecutors(const ServerConfig& config, ExecutorPool* executors) const {
   for (size_t i = 0; i < backends_.size(); ++i) {
-    executors->Add(std::make_unique<DeviceExecutor>(names_[i], backends_[i].get(), CpuExecutorOf(config)));
+    executors->Add(
+        std::make_unique<DeviceExecutor>(names_[i], backends_[i].get(), ExecutorOf(config, backends_[i]->kind())));
   }
 }
 

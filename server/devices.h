@@ -43,22 +43,28 @@ std::string BlasCoreWithin(const ServerConfig& config);
 // Returns the families of a server, with their plugins audited. INVALID_ARGUMENT if a plugin cannot be used.
 absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config);
 
-// Returns the backend that is to stand in the place of another, which it owns. For tests, which put memory between that
-// the host cannot read.
-using BackendChange = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
+// Backends that tests put in the place of a server's own. Where a function is empty, the server's own is taken.
+struct OtherBackends {
+  // Returns the backend to stand in the place of the CPU's, which it owns: one with memory that the host cannot read.
+  std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend> cpu)> in_place_of_cpu;
+  // Makes the backend of the CUDA device of that number. Its kind is "cuda".
+  std::function<absl::StatusOr<std::unique_ptr<Backend>>(int ordinal)> cuda;
+};
 
 // The devices of a server, their backends, and what these share. The implementation is the one file of the server that
 // names a backend. Thread-safe.
 class Devices {
  public:
   // Makes those of the configuration, whose instruction set is in use. Tells the log where OpenBLAS is slower or newer
-  // than it should be. `change`, if any, is asked about each backend.
+  // than it should be. UNAVAILABLE if a device is not there.
   static absl::StatusOr<std::unique_ptr<Devices>> Create(const ServerConfig& config, const ServerFamilies& families,
-                                                         Log* log, const BackendChange& change = nullptr);
+                                                         Log* log, const OtherBackends& others = {});
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
+  // Returns the configuration with the settings decided that depend on the devices.
+  ServerConfig Decided(ServerConfig config) const;
   // Adds an executor for each, which the devices must outlive.
   void AddExecutors(const ServerConfig& config, ExecutorPool* executors) const;
 
@@ -72,10 +78,14 @@ class Devices {
 
  private:
   Devices();
+  std::unique_ptr<Backend> MakeCpu(const ServerConfig& config, const ServerFamilies& families,
+                                   const OtherBackends& others) const;
+  void NoteCudaBytes(int64_t bytes);
 
   std::unique_ptr<cpu::ThreadPool> pool_;
   std::unique_ptr<cpu::FftTransforms> fft_transforms_;
   std::shared_ptr<HostBufferPool> memory_;
+  int64_t cuda_bytes_ = 0;                          // memory of the smallest CUDA device; 0: there is none
   std::vector<std::unique_ptr<Backend>> backends_;  // by name
   std::vector<std::string> names_;
 };

@@ -10,6 +10,7 @@
 #include "engine/families/einsum/optimal_path.h"
 #include "engine/ir/inference.h"
 #include "server/config/automatic_settings.h"
+#include "server/config/device_names.h"
 #include "server/config/setting_options.h"
 #include "server/devices.h"
 #include "server/lifecycle/descriptor_limit.h"
@@ -35,6 +36,9 @@ ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy) {
 
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
   std::vector<ServerLimit> limits = LimitSettings(config);
+  if (!HasDevice(config, kCudaKind)) {
+    std::erase_if(limits, [](const ServerLimit& limit) { return absl::StartsWith(limit.name, "cuda."); });
+  }
   const ServerLimit fixed[] = {
       {"admin.connections", kMostAdminConnections},
       {"response_bytes", kMaxResponseBytes},
@@ -60,14 +64,16 @@ int64_t ShareOf(int64_t all, int64_t percent) {
   return std::max<int64_t>(1, all / 100 * percent + all % 100 * percent / 100);
 }
 
-DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config) {
+DeviceExecutor::Bounds DeviceBoundsOf(const ServerConfig& config, absl::string_view kind) {
   const ServerConfig::Scheduling& scheduling = config.scheduling();
-  return {.max_queued = config.cpu().queue_length(),
-          .max_queued_per_tenant = ShareOf(config.cpu().queue_length(), scheduling.tenant_queue_percent()),
+  const bool is_cuda = kind == kCudaKind;
+  const int64_t queue_length = is_cuda ? config.cuda().queue_length() : config.cpu().queue_length();
+  return {.max_queued = queue_length,
+          .max_queued_per_tenant = ShareOf(queue_length, scheduling.tenant_queue_percent()),
           .max_wait =
               scheduling.max_wait_ms() == 0 ? absl::InfiniteDuration() : absl::Milliseconds(scheduling.max_wait_ms()),
           .ageing = absl::Milliseconds(scheduling.ageing_ms()),
-          .memory_bytes = config.cpu().memory_bytes()};
+          .memory_bytes = is_cuda ? config.cuda().memory_bytes() : config.cpu().memory_bytes()};
 }
 
 CompilePool::Bounds CompileBoundsOf(const ServerConfig& config) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "engine/runtime/compile/compile_pool.h"
 #include "engine/runtime/compile/turn_pool.h"
 #include "engine/runtime/devices/device_executor.h"
@@ -29,7 +30,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config);
 int64_t ShareOf(int64_t all, int64_t percent);
 
 // Return the bounds of a decided configuration in the form that their enforcers take.
-DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
+DeviceExecutor::Bounds DeviceBoundsOf(const ServerConfig& config, absl::string_view kind);  // of each device of a kind
 CompilePool::Bounds CompileBoundsOf(const ServerConfig& config);
 TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config);
 // Returns the bound of bytes that a tenant's clients may leave unread.

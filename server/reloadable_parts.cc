@@ -55,8 +55,10 @@ void TakeCalls(const ServerConfig& config, ServiceParts* parts) {
 
 // Every bound that nobody but the configuration sets. Some are decided by who may call.
 void TakeBounds(const ServerConfig& given, ServerParts* parts, MemoryBroker* broker) {
-  const ServerConfig config = Decided(given, *parts->authenticator->policy());
-  for (const auto& executor : parts->executors->all()) executor->SetBounds(CpuBoundsOf(config));
+  const ServerConfig config = parts->devices->Decided(Decided(given, *parts->authenticator->policy()));
+  for (const auto& executor : parts->executors->all()) {
+    executor->SetBounds(DeviceBoundsOf(config, executor->backend()->kind()));
+  }
   parts->rates->SetOptions(RateOf(config));
   const int64_t in_flight_bytes = config.limits().in_flight_bytes();
   parts->gate->bytes().SetMost(in_flight_bytes,
@@ -110,8 +112,8 @@ std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts, MemoryBroker* 
                   [parts](const ServerConfig& config) {
                     if (parts->tracer != nullptr) parts->tracer->SetSampleRatio(config.tracing().sample_ratio());
                   }),
-      TakesValues({"limits", "cpu", "scheduling", "compiler", "program_cache", "receive", "sessions", "shared_memory",
-                   "flight_recorder"},
+      TakesValues({"limits", "cpu", "cuda", "scheduling", "compiler", "program_cache", "receive", "sessions",
+                   "shared_memory", "flight_recorder"},
                   [parts, broker](const ServerConfig& config) { TakeBounds(config, parts, broker); }),
       // The daemon asks for them when it stops.
       TakesValues({"drain"}, [](const ServerConfig&) {}),

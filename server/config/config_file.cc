@@ -22,6 +22,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "proto/command_line/nearest_name.h"
 #include "proto/command_line/size.h"
+#include "server/config/device_names.h"
 #include "server/config/flat_settings.h"
 #include "server/config/json_fields.h"
 #include "server/config/regular_file.h"
@@ -263,6 +264,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       return absl::InvalidArgumentError(absl::StrCat("setting shared_memory.uids has no number of a user: ", uid));
     }
   }
+  RETURN_IF_ERROR(DevicesOf(config).status());
   RETURN_IF_ERROR(CheckLeases(config.sessions()));
   RETURN_IF_ERROR(CheckAccess(config));
   return absl::OkStatus();

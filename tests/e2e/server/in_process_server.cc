@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "absl/time/clock.h"
+#include "backends/cpu/cpu_backend.h"
 #include "engine/base/steady_time.h"
 #include "google/protobuf/any.pb.h"
 #include "google/protobuf/empty.pb.h"
@@ -36,6 +37,14 @@ grpc::Status CompileWithoutHaste(v1::Compute::Stub& stub, const v1::CompileReque
 
 bool HasVeiledDevice() { return getenv("TENSORD_TEST_VEILED") != nullptr; }
 
+server::OtherBackends VeiledCuda(bool prepares_slowly) {
+  server::OtherBackends others;
+  others.cuda = [prepares_slowly](int) -> absl::StatusOr<std::unique_ptr<Backend>> {
+    return MakeVeiledBackend(MakeCpuBackend({.threads = 1}), {.kind = "cuda", .prepares_slowly = prepares_slowly});
+  };
+  return others;
+}
+
 TemporaryFolder::TemporaryFolder() {
   char path[] = "/tmp/tensord-e2e.XXXXXX";
   EXPECT_NE(mkdtemp(path), nullptr);
@@ -44,7 +53,7 @@ TemporaryFolder::TemporaryFolder() {
 
 TemporaryFolder::~TemporaryFolder() { EXPECT_EQ(rmdir(path_.c_str()), 0) << path_ << " was not left empty"; }
 
-InProcessServer::InProcessServer(const std::vector<std::string>& settings) {
+InProcessServer::InProcessServer(const std::vector<std::string>& settings, server::OtherBackends others) {
   google::protobuf::SetLogHandler(nullptr);
   server::ServerConfig config;
   config.add_listen(target());
@@ -53,8 +62,10 @@ InProcessServer::InProcessServer(const std::vector<std::string>& settings) {
     const absl::Status set = server::SetConfigField(setting, &config);
     EXPECT_TRUE(set.ok()) << set;
   }
-  auto daemon =
-      server::Daemon::Start(config, nullptr, HasVeiledDevice() ? &MakeVeiledBackend : server::BackendChange());
+  if (HasVeiledDevice() && others.in_place_of_cpu == nullptr) {
+    others.in_place_of_cpu = [](std::unique_ptr<Backend> cpu) { return MakeVeiledBackend(std::move(cpu)); };
+  }
+  auto daemon = server::Daemon::Start(config, nullptr, others);
   if (!daemon.ok()) {
     ADD_FAILURE() << daemon.status();
     abort();  // no test can go on without

@@ -33,10 +33,15 @@ class TemporaryFolder {
 // the CPU: if the environment variable TENSORD_TEST_VEILED is set.
 bool HasVeiledDevice();
 
+// Gives servers whose `devices` have one of CUDA the processor in its place, behind memory that the host cannot read
+// (VeiledBackend).
+server::OtherBackends VeiledCuda(bool prepares_slowly = false);
+
 // The whole server, in this process, on a unix socket of its own. Settings as for --set.
 class InProcessServer {
  public:
-  explicit InProcessServer(const std::vector<std::string>& settings = {});
+  // `others` stand in the place of backends of the server; in the place of the CPU's also the veiled device does.
+  explicit InProcessServer(const std::vector<std::string>& settings = {}, server::OtherBackends others = {});
   // Checks that no call and no byte is left inside.
   ~InProcessServer();
 

@@ -1,6 +1,7 @@
 #include "tests/testlib/runs/veiled_backend.h"
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -35,12 +36,14 @@ class VeiledSession final : public BackendSession {
 
 class VeiledBackend final : public Backend {
  public:
-  explicit VeiledBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+  VeiledBackend(std::unique_ptr<Backend> inner, VeiledOptions options)
+      : inner_(std::move(inner)), options_(std::move(options)) {}
 
-  absl::string_view kind() const override { return inner_->kind(); }
+  absl::string_view kind() const override { return options_.kind; }
   DeviceDescription Describe() const override {
     DeviceDescription description = inner_->Describe();
     description.computes_in_host_memory = false;
+    description.prepares_slowly = options_.prepares_slowly;
     return description;
   }
   MemoryStats Memory() const override { return inner_->Memory(); }
@@ -87,12 +90,14 @@ class VeiledBackend final : public Backend {
 
  private:
   const std::unique_ptr<Backend> inner_;
+  const VeiledOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeVeiledBackend(std::unique_ptr<Backend> in_host_memory) {
-  return std::make_unique<VeiledBackend>(std::move(in_host_memory));
+std::unique_ptr<Backend> MakeVeiledBackend(std::unique_ptr<Backend> in_host_memory, VeiledOptions options) {
+  if (options.kind.empty()) options.kind = std::string(in_host_memory->kind());
+  return std::make_unique<VeiledBackend>(std::move(in_host_memory), std::move(options));
 }
 
 }  // namespace tensord

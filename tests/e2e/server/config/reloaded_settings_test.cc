@@ -47,11 +47,17 @@ std::function<std::string(InProcessServer&)> Look(Function&& function) {
 
 #define TENSORD_LOOK(expression) Look([]([[maybe_unused]] InProcessServer& server) { return expression; })
 
+DeviceExecutor::Bounds BoundsOfCuda(InProcessServer& server) {
+  return (*server.parts().executors->Find("cuda:0"))->bounds();
+}
+
 std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
   std::map<std::string, Taken> taken = {
       {"cpu.memory_bytes", {"12345", "12345", TENSORD_LOOK(server.executor().bounds().memory_bytes)}},
       {"cpu.pool_bytes", {"12345", "12345", TENSORD_LOOK(server.parts().devices->memory()->keep_bytes())}},
       {"cpu.queue_length", {"77", "77", TENSORD_LOOK(server.executor().bounds().max_queued)}},
+      {"cuda.memory_bytes", {"12345", "12345", TENSORD_LOOK(BoundsOfCuda(server).memory_bytes)}},
+      {"cuda.queue_length", {"77", "77", TENSORD_LOOK(BoundsOfCuda(server).max_queued)}},
       {"compiler.queue_length", {"77", "77", TENSORD_LOOK(server.parts().compile_pool->bounds().max_queued)}},
       {"receive.queue_length", {"77", "77", TENSORD_LOOK(server.parts().readers->bounds().max_queued)}},
       {"drain.grace_ms", {"1", "ReloadTest.TheEndKeepsToNewTimes", nullptr}},
@@ -137,6 +143,8 @@ std::map<std::string, std::vector<std::string>> OtherValues(const PrivateFolder&
   return {{"listen", {"listen=unix:" + folder.PathOf("other")}},
           {"metrics", {"metrics=127.0.0.1:0"}},
           {"limits.message_bytes", {"limits.message_bytes=1048576"}},
+          {"devices", {"devices=cuda:1"}},
+          {"default_device", {"default_device=cuda:0"}},
           {"cpu.jit", {"cpu.jit=off"}},
           {"cpu.epilogues", {"cpu.epilogues=off"}},
           {"cpu.disabled_joins", {"cpu.disabled_joins=boxes"}},
@@ -177,10 +185,12 @@ TEST(ReloadedSettingsTest, EachIsInForceOrNamedAsOneThatTakesARestart) {
   const PrivateFolder folder;
   const std::map<std::string, Taken> taken = TakenSettings(folder);
   const std::map<std::string, std::vector<std::string>> others = OtherValues(folder);
-  InProcessServer server({"log.level=warning", "log.requests=false", "tracing.endpoint=127.0.0.1:1",
-                          "identity.file=" + folder.Write("one", CallersIn({"a"})),
-                          "program_cache.disk_path=" + folder.PathOf("programs"),
-                          "shared_memory.listen=unix:" + folder.PathOf("memory"), "reload.check_files_ms=0"});
+  InProcessServer server(
+      {"log.level=warning", "log.requests=false", "tracing.endpoint=127.0.0.1:1",
+       "identity.file=" + folder.Write("one", CallersIn({"a"})), "program_cache.disk_path=" + folder.PathOf("programs"),
+       "shared_memory.listen=unix:" + folder.PathOf("memory"), "reload.check_files_ms=0", "devices=cpu",
+       "devices=cuda:0"},
+      VeiledCuda());
   const server::ServerConfig started = server.daemon().config();
   std::set<std::string> reloaded;
   for (const std::string& path : server::AllSettings()) {
