@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "backends/cpu/contraction/kernels.h"
-#include "backends/cpu/joins/lone_elementwise.h"
 #include "backends/cpu/machine/cache_sizes.h"
+#include "engine/exec/backend/lone_elementwise.h"
 #include "engine/fusion/micro_program.h"
 #include "engine/ops/core_ops.h"
 

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/contraction/kernels.h"
-#include "backends/cpu/joins/lone_elementwise.h"
 #include "backends/cpu/machine/streamed_stores.h"
 #include "engine/base/rounding.h"
+#include "engine/exec/backend/lone_elementwise.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {

@@ -1,11 +1,11 @@
-#include "backends/cpu/joins/lone_elementwise.h"
+#include "engine/exec/backend/lone_elementwise.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "engine/ops/core_ops.h"
 
-namespace tensord::cpu {
+namespace tensord {
 namespace {
 
 MicroKind KindOf(CoreOp op, size_t operands) {
@@ -55,4 +55,4 @@ std::optional<MicroProgram> ElementwiseProgram(const BoundInstruction& instructi
   return program;
 }
 
-}  // namespace tensord::cpu
+}  // namespace tensord
