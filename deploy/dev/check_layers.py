@@ -50,6 +50,8 @@ CPU_ROWS = (
 CUDA_ROWS = (
     ("abi",),
     ("libraries", "codegen"),
+    ("device",),
+    ("compile", "memory"),
     ("",),
 )
 

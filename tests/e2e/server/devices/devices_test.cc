@@ -1,12 +1,15 @@
 // A server with several devices: the CPU, and one with memory of its own in the place of a GPU.
+#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/cuda_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/session_client.h"
@@ -214,6 +217,45 @@ TEST(DevicesTest, ADeviceThatIsNotThereEndsTheStart) {
   server::OtherBackends none;
   none.cuda = [](int) -> absl::StatusOr<std::unique_ptr<Backend>> { return absl::UnavailableError("no driver"); };
   EXPECT_EQ(server::Daemon::Start(config, nullptr, none).status(), absl::UnavailableError("no driver"));
+}
+
+// The backend of CUDA's devices keeps tensors and runs programs, on the device that the host plays.
+TEST(DevicesTest, TensorsLiveOnACudaDevice) {
+  const char* const folder = getenv("TENSORD_HOST_CUDA");
+  if (folder == nullptr) GTEST_SKIP() << "the host CUDA device does not run under the sanitizers";
+  const auto libraries = cuda::Libraries::Open(
+      {.folders = {folder}, .asks_loader = false, .toolkit_folders = {}, .driver_release_file = "/dev/null"});
+  ASSERT_TRUE(libraries.ok()) << libraries.status();
+  server::OtherBackends others;
+  others.cuda = [&](int ordinal) {
+    return MakeCudaBackend({.libraries = libraries->get(),
+                            .ordinal = ordinal,
+                            .host_memory = HostBufferPool::Create(int64_t{1} << 30, 0)});
+  };
+  InProcessServer server(WithBoth(), others);
+  EXPECT_THAT(DevicesIn(InfoWithCapabilities(server)), ElementsAre("cpu:0", "cuda:0"));
+  SessionClient session(server);
+  std::vector<float> values(1 << 19);
+  std::iota(values.begin(), values.end(), 0.0f);
+  ASSERT_EQ(PutOn(server, session, "cuda:0", "x", values), "OK");
+  EXPECT_GE(InfoWithCapabilities(server).devices(1).memory_used_bytes(), 4 << 19);
+  v1::ExecuteRequest as_it_is = session.Request(GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { symbol: "n" } } } outputs { name: "x" value: "x" })"));
+  AddHandle(&as_it_is, "x");
+  Keep(&as_it_is, "y", v1::ResultOption::DELIVERY_BOTH);
+  std::vector<float> sent;
+  EXPECT_EQ(RanOn(server, On("cuda", as_it_is), &sent), "cuda:0");
+  EXPECT_TRUE(sent == values);
+  EXPECT_TRUE(Downloaded(server, session, "y") == values);
+  v1::ExecuteRequest twice = session.Request(DoubleGraph());
+  AddHandle(&twice, "x");
+  std::vector<float> doubled;
+  EXPECT_EQ(RanOn(server, On("cuda", twice), &doubled), "cuda:0");
+  for (float& value : values) value *= 2;
+  EXPECT_TRUE(doubled == values);
+  EXPECT_EQ(RanOn(server, On("cpu", twice)), "ARGUMENT_MISMATCH");
+  EXPECT_THAT(session.Delete({"x", "y"}), IsEmpty());
+  EXPECT_TRUE(WaitFor([&] { return InfoWithCapabilities(server).devices(1).memory_used_bytes() == 0; }));
 }
 
 // x on f32[2,3], twice.

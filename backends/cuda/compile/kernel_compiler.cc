@@ -1,0 +1,107 @@
+#include "backends/cuda/compile/kernel_compiler.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/libraries/status.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::cuda {
+namespace {
+
+// A program of NVRTC's while it is compiled.
+class Compilation {
+ public:
+  Compilation(const Nvrtc* nvrtc, NvrtcProgram program) : nvrtc_(nvrtc), program_(program) {}
+  ~Compilation() { nvrtc_->nvrtcDestroyProgram(&program_); }
+  Compilation(const Compilation&) = delete;
+  Compilation& operator=(const Compilation&) = delete;
+
+  NvrtcResult Compile(const std::vector<const char*>& options) {
+    return nvrtc_->nvrtcCompileProgram(program_, static_cast<int>(options.size()), options.data());
+  }
+  std::string Log() const {
+    size_t bytes = 0;
+    if (nvrtc_->nvrtcGetProgramLogSize(program_, &bytes) != kNvrtcSuccess || bytes <= 1) return "";
+    std::string log(bytes, '\0');
+    if (nvrtc_->nvrtcGetProgramLog(program_, log.data()) != kNvrtcSuccess) return "";
+    log.resize(bytes - 1);
+    return log;
+  }
+  absl::StatusOr<std::string> Image() const {
+    size_t bytes = 0;
+    RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcGetCUBINSize(program_, &bytes), "nvrtcGetCUBINSize"));
+    std::string image(bytes, '\0');
+    RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcGetCUBIN(program_, image.data()), "nvrtcGetCUBIN"));
+    return image;
+  }
+
+ private:
+  const Nvrtc* const nvrtc_;
+  NvrtcProgram program_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KernelCompiler>> KernelCompiler::Create(std::shared_ptr<Context> context,
+                                                                       const Nvrtc* nvrtc) {
+  std::unique_ptr<KernelCompiler> compiler(new KernelCompiler(std::move(context), nvrtc));
+  RETURN_IF_ERROR(compiler->Describe());
+  return compiler;
+}
+
+absl::Status KernelCompiler::Describe() {
+  ASSIGN_OR_RETURN(const int major, context_->Attribute(kCuComputeCapabilityMajor));
+  ASSIGN_OR_RETURN(const int minor, context_->Attribute(kCuComputeCapabilityMinor));
+  architecture_ = absl::StrCat("--gpu-architecture=sm_", major, minor);
+  ASSIGN_OR_RETURN(printing_.num_processors, context_->Attribute(kCuMultiprocessorCount));
+  ASSIGN_OR_RETURN(printing_.max_threads_per_block, context_->Attribute(kCuMaxThreadsPerBlock));
+  ASSIGN_OR_RETURN(printing_.max_shared_bytes, context_->Attribute(kCuMaxSharedMemoryPerBlock));
+  printing_.pointer_alignment_bytes = 1;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(const CudaKernel& kernel) {
+  if (std::shared_ptr<const LoadedKernel> found = Find(kernel.source); found != nullptr) return found;
+  ASSIGN_OR_RETURN(const std::string image, ImageOf(kernel.source));
+  ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded, LoadedKernel::Load(context_, image, kernel.launches));
+  return Keep(kernel.source, std::move(loaded));
+}
+
+std::shared_ptr<const LoadedKernel> KernelCompiler::Find(const std::string& source) {
+  MutexLock lock(&mutex_);
+  const auto it = kernels_.find(source);
+  return it == kernels_.end() ? nullptr : it->second.lock();
+}
+
+std::shared_ptr<const LoadedKernel> KernelCompiler::Keep(const std::string& source,
+                                                         std::shared_ptr<const LoadedKernel> kernel) {
+  MutexLock lock(&mutex_);
+  std::weak_ptr<const LoadedKernel>& kept = kernels_[source];
+  if (std::shared_ptr<const LoadedKernel> other = kept.lock(); other != nullptr) return other;
+  kept = kernel;
+  if (kernels_.size() >= sweep_at_) {
+    absl::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at_ = std::max(sweep_at_, 2 * kernels_.size());
+  }
+  return kernel;
+}
+
+absl::StatusOr<std::string> KernelCompiler::ImageOf(const std::string& source) const {
+  NvrtcProgram program = nullptr;
+  RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_,
+                                nvrtc_->nvrtcCreateProgram(&program, source.c_str(), "tensord.cu", 0, nullptr, nullptr),
+                                "nvrtcCreateProgram"));
+  Compilation compilation(nvrtc_, program);
+  std::vector<const char*> options = {architecture_.c_str()};
+  for (const absl::string_view option : kCudaCompileOptions) options.push_back(option.data());
+  const NvrtcResult result = compilation.Compile(options);
+  if (result == kNvrtcCompilation) {
+    return absl::InternalError(absl::StrCat("NVRTC refuses the text of a kernel: ", compilation.Log()));
+  }
+  RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, result, "nvrtcCompileProgram"));
+  return compilation.Image();
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,53 @@
+#ifndef TENSORD_BACKENDS_CUDA_COMPILE_KERNEL_COMPILER_H_
+#define TENSORD_BACKENDS_CUDA_COMPILE_KERNEL_COMPILER_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "backends/cuda/codegen/printer.h"
+#include "backends/cuda/compile/loaded_kernel.h"
+#include "backends/cuda/device/context.h"
+#include "backends/cuda/libraries/libraries.h"
+#include "engine/base/mutex.h"
+
+namespace tensord::cuda {
+
+// Compiles kernels for one device, and keeps each for as long as somebody has it: equal texts are one kernel.
+// Thread-safe; threads compile at once. NVRTC's table must outlive it.
+class KernelCompiler {
+ public:
+  // The calling thread has entered the context.
+  static absl::StatusOr<std::unique_ptr<KernelCompiler>> Create(std::shared_ptr<Context> context, const Nvrtc* nvrtc);
+
+  // Returns what the printer may assume of the device, and of pointers to tensors: these may be views, and so have the
+  // alignment of an element only.
+  const CudaOptions& printing() const { return printing_; }
+
+  // Compiles and loads a kernel that has something to compute. The calling thread has entered the context. INTERNAL
+  // with the compiler's log for a text that it refuses; OUT_OF_MEMORY.
+  absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const CudaKernel& kernel);
+
+ private:
+  KernelCompiler(std::shared_ptr<Context> context, const Nvrtc* nvrtc) : context_(std::move(context)), nvrtc_(nvrtc) {}
+  absl::Status Describe();
+  std::shared_ptr<const LoadedKernel> Find(const std::string& source);
+  // Keeps a kernel, unless another thread was quicker; returns the one that is kept.
+  std::shared_ptr<const LoadedKernel> Keep(const std::string& source, std::shared_ptr<const LoadedKernel> kernel);
+  absl::StatusOr<std::string> ImageOf(const std::string& source) const;
+
+  const std::shared_ptr<Context> context_;
+  const Nvrtc* const nvrtc_;
+  std::string architecture_;  // "--gpu-architecture=sm_90"; constant after Create, like the next
+  CudaOptions printing_;
+  Mutex mutex_;
+  absl::flat_hash_map<std::string, std::weak_ptr<const LoadedKernel>> kernels_ ABSL_GUARDED_BY(mutex_);  // by text
+  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;  // so many kernels that those that are gone are looked for
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_COMPILE_KERNEL_COMPILER_H_

@@ -1,0 +1,51 @@
+#include "backends/cuda/compile/loaded_kernel.h"
+
+#include "absl/container/inlined_vector.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::cuda {
+
+absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadedKernel::Load(std::shared_ptr<Context> context,
+                                                                       const std::string& image,
+                                                                       const std::vector<CudaLaunch>& launches) {
+  std::shared_ptr<LoadedKernel> kernel(new LoadedKernel(std::move(context)));
+  RETURN_IF_ERROR(kernel->Open(image, launches));
+  return kernel;
+}
+
+absl::Status LoadedKernel::Open(const std::string& image, const std::vector<CudaLaunch>& launches) {
+  const Driver& driver = context_->driver();
+  RETURN_IF_ERROR(context_->Check(driver.cuModuleLoadData(&module_, image.data()), "cuModuleLoadData"));
+  for (const CudaLaunch& launch : launches) {
+    Launch loaded{.blocks = static_cast<unsigned>(launch.blocks),
+                  .threads = static_cast<unsigned>(launch.threads_per_block),
+                  .shared_bytes = static_cast<unsigned>(launch.dynamic_shared_bytes)};
+    RETURN_IF_ERROR(context_->Check(driver.cuModuleGetFunction(&loaded.function, module_, launch.entry.c_str()),
+                                    "cuModuleGetFunction"));
+    if (loaded.shared_bytes > 0) {
+      RETURN_IF_ERROR(context_->Check(driver.cuFuncSetAttribute(loaded.function, kCuFuncMaxDynamicSharedSizeBytes,
+                                                                static_cast<int>(loaded.shared_bytes)),
+                                      "cuFuncSetAttribute"));
+    }
+    launches_.push_back(loaded);
+  }
+  return absl::OkStatus();
+}
+
+LoadedKernel::~LoadedKernel() {
+  if (module_ != nullptr && context_->Enter().ok()) context_->driver().cuModuleUnload(module_);
+}
+
+absl::Status LoadedKernel::Enqueue(CuStream stream, absl::Span<const CuAddress> pointers) const {
+  absl::InlinedVector<void*, 16> arguments;
+  for (const CuAddress& pointer : pointers) arguments.push_back(const_cast<CuAddress*>(&pointer));
+  for (const Launch& launch : launches_) {
+    RETURN_IF_ERROR(
+        context_->Check(context_->driver().cuLaunchKernel(launch.function, launch.blocks, 1, 1, launch.threads, 1, 1,
+                                                          launch.shared_bytes, stream, arguments.data(), nullptr),
+                        "cuLaunchKernel"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,53 @@
+#ifndef TENSORD_BACKENDS_CUDA_COMPILE_LOADED_KERNEL_H_
+#define TENSORD_BACKENDS_CUDA_COMPILE_LOADED_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "backends/cuda/abi/driver.h"
+#include "backends/cuda/codegen/printer.h"
+#include "backends/cuda/device/context.h"
+
+namespace tensord::cuda {
+
+// A kernel's machine code on a device, with the launches that it is made of. Immutable, so thread-safe. No launch of it
+// may be on its way when it goes.
+class LoadedKernel {
+ public:
+  // Loads an image that has the entries of the launches. The calling thread has entered the context.
+  static absl::StatusOr<std::shared_ptr<const LoadedKernel>> Load(std::shared_ptr<Context> context,
+                                                                  const std::string& image,
+                                                                  const std::vector<CudaLaunch>& launches);
+  ~LoadedKernel();
+  LoadedKernel(const LoadedKernel&) = delete;
+  LoadedKernel& operator=(const LoadedKernel&) = delete;
+
+  // Enqueues the launches, each with these pointers as its arguments.
+  absl::Status Enqueue(CuStream stream, absl::Span<const CuAddress> pointers) const;
+  size_t num_launches() const { return launches_.size(); }
+
+ private:
+  struct Launch {
+    CuFunction function = nullptr;
+    unsigned blocks = 1;
+    unsigned threads = 1;
+    unsigned shared_bytes = 0;
+  };
+
+  explicit LoadedKernel(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  absl::Status Open(const std::string& image, const std::vector<CudaLaunch>& launches);
+
+  const std::shared_ptr<Context> context_;
+  CuModule module_ = nullptr;     // constant after Load
+  std::vector<Launch> launches_;  // constant after Load
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_COMPILE_LOADED_KERNEL_H_

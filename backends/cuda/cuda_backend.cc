@@ -1,0 +1,177 @@
+#include "backends/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/compile/kernel_compiler.h"
+#include "backends/cuda/cuda_program.h"
+#include "backends/cuda/cuda_session.h"
+#include "backends/cuda/device/context.h"
+#include "backends/cuda/device/lanes.h"
+#include "backends/cuda/libraries/status.h"
+#include "backends/cuda/memory/device_pool.h"
+#include "engine/base/mutex.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/fusion/fused_op.h"
+#include "engine/ir/op_def.h"
+
+namespace tensord {
+namespace {
+
+using cuda::Context;
+using cuda::CuAddress;
+using cuda::CudaProgram;
+using cuda::CudaSession;
+using cuda::DevicePool;
+using cuda::KernelCompiler;
+using cuda::Lane;
+using cuda::Lanes;
+
+// A context, and the handles of the libraries, took 0.72 GB on an H200.
+constexpr int64_t kBytesForLibraries = int64_t{3} << 29;
+constexpr char kTensorBytesLimit[] = "cuda.tensor_bytes";
+
+CuAddress AddressOf(const Buffer& buffer) { return reinterpret_cast<CuAddress>(buffer.address()); }
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const CudaBackendOptions& options, std::shared_ptr<Context> context, std::shared_ptr<DevicePool> memory)
+      : name_(absl::StrCat("cuda:", options.ordinal)),
+        context_(std::move(context)),
+        memory_(std::move(memory)),
+        host_memory_(options.host_memory),
+        libraries_(options.libraries),
+        lanes_(context_, options.lanes) {}
+
+  absl::string_view kind() const override { return "cuda"; }
+  DeviceDescription Describe() const override {
+    return {.model = context_->model(), .memory_bytes = memory_->limit_bytes(), .prepares_slowly = true};
+  }
+  MemoryStats Memory() const override { return memory_->stats(); }
+
+  absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
+    if (IsFused(op)) return absl::OkStatus();
+    const DType first = operands.empty() ? result : operands[0];
+    const bool is_printed = op.op_class != OpClass::kExtension && op.has(kElementwise);
+    if (is_printed && op.dtypes.Contains(first)) return absl::OkStatus();
+    return Refuse(Refusal::kUnsupportedOnDevice,
+                  absl::StrCat("the device ", name_, " cannot run ", op.name, " on ", Name(first)));
+  }
+  bool runs_fused() const override { return true; }
+  absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
+      absl::Span<const SegmentInstruction> segments) const override {
+    RETURN_IF_ERROR(context_->Enter());
+    ASSIGN_OR_RETURN(KernelCompiler* const compiler, Compiler());
+    return CudaProgram::Create(segments, compiler);
+  }
+  absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
+    RETURN_IF_ERROR(context_->Enter());
+    ASSIGN_OR_RETURN(Lanes::Loan lane, lanes_.Borrow());
+    return std::make_unique<CudaSession>(context_, std::move(lane));
+  }
+
+  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override {
+    RETURN_IF_ERROR(context_->Enter());
+    return memory_->Allocate(size_bytes);
+  }
+  absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void>) override {
+    ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> buffer, Allocate(size_bytes));
+    RETURN_IF_ERROR(Write(buffer.get(), 0, {static_cast<const char*>(bytes), static_cast<size_t>(size_bytes)}));
+    return buffer;
+  }
+  absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
+    std::shared_ptr<const void> bytes;
+    RETURN_IF_ERROR(ExportAll({&buffer, 1}, {&bytes, 1}));
+    return bytes;
+  }
+  absl::Status ExportAll(absl::Span<const BufferPtr> buffers, absl::Span<std::shared_ptr<const void>> bytes) override {
+    return Move([&](Lane* lane) -> absl::Status {
+      std::vector<std::shared_ptr<Buffer>> copies(buffers.size());
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        if (buffers[i] == nullptr) continue;
+        absl::StatusOr<std::shared_ptr<Buffer>> copy = host_memory_->Allocate(buffers[i]->size_bytes());
+        if (!copy.ok()) {
+          lane->Finish().IgnoreError();  // the copies before are on their way
+          return copy.status();
+        }
+        copies[i] = *std::move(copy);
+        RETURN_IF_ERROR(
+            lane->Download(static_cast<char*>(copies[i]->address()), AddressOf(*buffers[i]), buffers[i]->size_bytes()));
+      }
+      RETURN_IF_ERROR(lane->Finish());
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        if (copies[i] != nullptr) bytes[i] = std::shared_ptr<const void>(copies[i], copies[i]->address());
+      }
+      return absl::OkStatus();
+    });
+  }
+  absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override {
+    if (bytes.empty()) return absl::OkStatus();
+    return Move([&](Lane* lane) -> absl::Status {
+      RETURN_IF_ERROR(lane->Upload(AddressOf(*buffer) + static_cast<CuAddress>(offset_bytes), bytes.data(),
+                                   static_cast<int64_t>(bytes.size())));
+      return lane->Finish();
+    });
+  }
+  absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) override {
+    ASSIGN_OR_RETURN(std::shared_ptr<Buffer> copy, Allocate(buffer.size_bytes()));
+    RETURN_IF_ERROR(Move([&](Lane* lane) -> absl::Status {
+      RETURN_IF_ERROR(lane->Copy(AddressOf(*copy), AddressOf(buffer), buffer.size_bytes()));
+      return lane->Finish();
+    }));
+    return copy;
+  }
+
+ private:
+  // Lends a lane to a function, which leaves nothing on its way: buffers that others see are ready.
+  absl::Status Move(absl::FunctionRef<absl::Status(Lane*)> move) {
+    RETURN_IF_ERROR(context_->Enter());
+    ASSIGN_OR_RETURN(const Lanes::Loan lane, lanes_.Borrow());
+    return move(lane.get());
+  }
+
+  // Opens NVRTC at the first call; its refusal is the program's that asks.
+  absl::StatusOr<KernelCompiler*> Compiler() const {
+    MutexLock lock(&compiler_mutex_);
+    if (compiler_ == nullptr) {
+      ASSIGN_OR_RETURN(const cuda::Nvrtc* const nvrtc, libraries_->nvrtc());
+      ASSIGN_OR_RETURN(compiler_, KernelCompiler::Create(context_, nvrtc));
+    }
+    return compiler_.get();
+  }
+
+  const std::string name_;
+  const std::shared_ptr<Context> context_;
+  const std::shared_ptr<DevicePool> memory_;
+  const std::shared_ptr<HostBufferPool> host_memory_;
+  cuda::Libraries* const libraries_;
+  mutable Mutex compiler_mutex_;
+  mutable std::unique_ptr<KernelCompiler> compiler_ ABSL_GUARDED_BY(compiler_mutex_);
+  Lanes lanes_;
+};
+
+absl::StatusOr<std::unique_ptr<Backend>> Make(const CudaBackendOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Context> context, Context::Create(&options.libraries->driver(), options.ordinal));
+  RETURN_IF_ERROR(context->Enter());
+  int64_t tensor_bytes = options.tensor_bytes;
+  if (tensor_bytes < 0) {
+    ASSIGN_OR_RETURN(const int64_t free_bytes, context->FreeBytes());
+    tensor_bytes = std::max(free_bytes - kBytesForLibraries, free_bytes / 2);
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<DevicePool> memory,
+                   DevicePool::Create(context, {.limit_bytes = tensor_bytes, .limit_name = kTensorBytesLimit}));
+  return std::make_unique<CudaBackend>(options, std::move(context), std::move(memory));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaBackendOptions& options) {
+  absl::StatusOr<std::unique_ptr<Backend>> backend = Make(options);
+  if (backend.ok() || absl::IsUnavailable(backend.status())) return backend;
+  return cuda::DeviceIsNotThere(options.ordinal, backend.status());
+}
+
+}  // namespace tensord

@@ -1,0 +1,30 @@
+#ifndef TENSORD_BACKENDS_CUDA_CUDA_BACKEND_H_
+#define TENSORD_BACKENDS_CUDA_CUDA_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "backends/cuda/libraries/libraries.h"
+#include "engine/exec/backend/backend.h"
+#include "engine/exec/memory/host_buffer_pool.h"
+
+namespace tensord {
+
+struct CudaBackendOptions {
+  cuda::Libraries* libraries = nullptr;  // must outlive the backend
+  int ordinal = 0;
+  int lanes = 4;  // runs and moves of bytes at once
+  // Bytes of the device's memory that tensors may take; -1: those that are free now, but for 1.5 GiB, which contexts
+  // and libraries take, or for half of them if there is less.
+  int64_t tensor_bytes = -1;
+  std::shared_ptr<HostBufferPool> host_memory;  // for tensors that leave the device
+};
+
+// Returns the backend of a CUDA device. UNAVAILABLE, with the words of cuda::DeviceIsNotThere, if the driver gives
+// none.
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaBackendOptions& options);
+
+}  // namespace tensord
+
+#endif  // TENSORD_BACKENDS_CUDA_CUDA_BACKEND_H_

@@ -1,0 +1,57 @@
+#include "backends/cuda/device/context.h"
+
+#include "backends/cuda/libraries/status.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::cuda {
+namespace {
+
+constexpr int kMostModelBytes = 256;
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Context>> Context::Create(const Driver* driver, int ordinal) {
+  std::shared_ptr<Context> context(new Context(driver));
+  if (const absl::Status opened = context->Open(ordinal); !opened.ok()) return DeviceIsNotThere(ordinal, opened);
+  return context;
+}
+
+absl::Status Context::Open(int ordinal) {
+  RETURN_IF_ERROR(Check(driver_->cuDeviceGet(&device_, ordinal), "cuDeviceGet"));
+  char model[kMostModelBytes] = {};
+  RETURN_IF_ERROR(Check(driver_->cuDeviceGetName(model, kMostModelBytes - 1, device_), "cuDeviceGetName"));
+  model_ = model;
+  return Check(driver_->cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+}
+
+Context::~Context() {
+  // Of a lost one too: the driver counts its holders.
+  if (context_ != nullptr) driver_->cuDevicePrimaryCtxRelease_v2(device_);
+}
+
+absl::Status Context::Enter() {
+  if (is_lost()) {
+    return Refuse(Refusal::kDeviceLost, "the device has failed; what was on it is gone, compute it again");
+  }
+  return Check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+absl::Status Context::Check(CuResult result, absl::string_view function) {
+  if (IsLost(result)) Lose();
+  return StatusOf(*driver_, result, function);
+}
+
+absl::StatusOr<int> Context::Attribute(int attribute) {
+  int value = 0;
+  RETURN_IF_ERROR(Check(driver_->cuDeviceGetAttribute(&value, attribute, device_), "cuDeviceGetAttribute"));
+  return value;
+}
+
+absl::StatusOr<int64_t> Context::FreeBytes() {
+  size_t free_bytes = 0, total_bytes = 0;
+  RETURN_IF_ERROR(Check(driver_->cuMemGetInfo_v2(&free_bytes, &total_bytes), "cuMemGetInfo"));
+  return static_cast<int64_t>(free_bytes);
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,57 @@
+#ifndef TENSORD_BACKENDS_CUDA_DEVICE_CONTEXT_H_
+#define TENSORD_BACKENDS_CUDA_DEVICE_CONTEXT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "backends/cuda/libraries/libraries.h"
+
+namespace tensord::cuda {
+
+// The primary context of a device, held for as long as this object lives. A thread enters it before it calls the driver
+// for the device. Once a call reports an error that stays (IsLost), the context is lost: Enter refuses from then on.
+// Thread-safe. The driver must outlive it.
+class Context {
+ public:
+  // UNAVAILABLE, with the words of DeviceIsNotThere, if the driver knows no such device or gives no context.
+  static absl::StatusOr<std::shared_ptr<Context>> Create(const Driver* driver, int ordinal);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const Driver& driver() const { return *driver_; }
+  CuDevice device() const { return device_; }
+  const std::string& model() const { return model_; }  // "NVIDIA H200"
+
+  // Makes it the context of the calling thread. DEVICE_LOST.
+  absl::Status Enter();
+  // Returns the status of a call of the driver that ended with `result`, as StatusOf does; notes a loss.
+  absl::Status Check(CuResult result, absl::string_view function);
+  // Declares the context lost: work may still go on that cannot be waited for.
+  void Lose() { is_lost_.store(true); }
+  bool is_lost() const { return is_lost_.load(); }
+
+  // Returns an attribute of the device, by its number in abi/driver.h.
+  absl::StatusOr<int> Attribute(int attribute);
+  // Returns the bytes of the device's memory that are free. The context is entered.
+  absl::StatusOr<int64_t> FreeBytes();
+
+ private:
+  explicit Context(const Driver* driver) : driver_(driver) {}
+  absl::Status Open(int ordinal);
+
+  const Driver* const driver_;
+  CuDevice device_ = 0;  // constant after Create, like those below
+  CuContext context_ = nullptr;
+  std::string model_;
+  std::atomic<bool> is_lost_{false};
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_DEVICE_CONTEXT_H_

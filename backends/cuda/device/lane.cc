@@ -1,0 +1,144 @@
+#include "backends/cuda/device/lane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "engine/base/status_macros.h"
+
+namespace tensord::cuda {
+namespace {
+
+// A wait by asking costs a fifth of one that sleeps, where it is short.
+constexpr auto kAsks = std::chrono::microseconds(50);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(std::shared_ptr<Context> context) {
+  std::unique_ptr<Lane> lane(new Lane(std::move(context)));
+  RETURN_IF_ERROR(lane->Open());
+  return lane;
+}
+
+absl::Status Lane::Open() {
+  const Driver& driver = context_->driver();
+  RETURN_IF_ERROR(context_->Check(driver.cuStreamCreate(&stream_, kCuStreamNonBlocking), "cuStreamCreate"));
+  RETURN_IF_ERROR(context_->Check(driver.cuMemHostAlloc(&ring_, kPlaces * kPlaceBytes, 0), "cuMemHostAlloc"));
+  for (size_t i = 0; i < places_.size(); ++i) {
+    places_[i].memory = static_cast<char*>(ring_) + i * kPlaceBytes;
+    RETURN_IF_ERROR(context_->Check(
+        driver.cuEventCreate(&places_[i].done, kCuEventBlockingSync | kCuEventDisableTiming), "cuEventCreate"));
+  }
+  return absl::OkStatus();
+}
+
+// Errors change nothing any more. A lost context has nothing left to destroy.
+Lane::~Lane() {
+  if (!context_->Enter().ok()) return;
+  const Driver& driver = context_->driver();
+  for (const Place& place : places_) {
+    if (place.done != nullptr) driver.cuEventDestroy_v2(place.done);
+  }
+  if (stream_ != nullptr) driver.cuStreamDestroy_v2(stream_);
+  if (ring_ != nullptr) driver.cuMemFreeHost(ring_);
+}
+
+absl::Status Lane::Upload(CuAddress to, const char* from, int64_t size_bytes) {
+  return OrDrain(UploadPieces(to, from, size_bytes));
+}
+
+absl::Status Lane::UploadPieces(CuAddress to, const char* from, int64_t size_bytes) {
+  for (int64_t at = 0; at < size_bytes; at += kPlaceBytes) {
+    const size_t bytes = static_cast<size_t>(std::min(kPlaceBytes, size_bytes - at));
+    ASSIGN_OR_RETURN(Place* const place, TakePlace());
+    std::memcpy(place->memory, from + at, bytes);
+    RETURN_IF_ERROR(context_->Check(
+        context_->driver().cuMemcpyHtoDAsync_v2(to + static_cast<CuAddress>(at), place->memory, bytes, stream_),
+        "cuMemcpyHtoDAsync"));
+    RETURN_IF_ERROR(Occupy(place));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Lane::Download(char* to, CuAddress from, int64_t size_bytes) {
+  return OrDrain(DownloadPieces(to, from, size_bytes));
+}
+
+absl::Status Lane::DownloadPieces(char* to, CuAddress from, int64_t size_bytes) {
+  for (int64_t at = 0; at < size_bytes; at += kPlaceBytes) {
+    const int64_t bytes = std::min(kPlaceBytes, size_bytes - at);
+    ASSIGN_OR_RETURN(Place* const place, TakePlace());
+    RETURN_IF_ERROR(
+        context_->Check(context_->driver().cuMemcpyDtoHAsync_v2(place->memory, from + static_cast<CuAddress>(at),
+                                                                static_cast<size_t>(bytes), stream_),
+                        "cuMemcpyDtoHAsync"));
+    place->to = to + at;
+    place->bytes = bytes;
+    RETURN_IF_ERROR(Occupy(place));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Lane::Copy(CuAddress to, CuAddress from, int64_t size_bytes) {
+  if (size_bytes == 0) return absl::OkStatus();
+  return OrDrain(
+      context_->Check(context_->driver().cuMemcpyDtoDAsync_v2(to, from, static_cast<size_t>(size_bytes), stream_),
+                      "cuMemcpyDtoDAsync"));
+}
+
+absl::Status Lane::Enqueue(absl::FunctionRef<absl::Status(CuStream)> work) { return OrDrain(work(stream_)); }
+
+absl::Status Lane::Finish() { return OrDrain(SettleAll()); }
+
+absl::Status Lane::SettleAll() {
+  for (int i = 0; i < kPlaces; ++i) RETURN_IF_ERROR(TakePlace().status());
+  // Copies on the device have no place.
+  return context_->Check(context_->driver().cuStreamSynchronize(stream_), "cuStreamSynchronize");
+}
+
+absl::StatusOr<Lane::Place*> Lane::TakePlace() {
+  Place* const place = &places_[next_];
+  next_ = (next_ + 1) % places_.size();
+  RETURN_IF_ERROR(Settle(place));
+  return place;
+}
+
+absl::Status Lane::Occupy(Place* place) {
+  RETURN_IF_ERROR(context_->Check(context_->driver().cuEventRecord(place->done, stream_), "cuEventRecord"));
+  place->is_busy = true;
+  return absl::OkStatus();
+}
+
+absl::Status Lane::Settle(Place* place) {
+  if (!place->is_busy) return absl::OkStatus();
+  RETURN_IF_ERROR(Wait(place->done));
+  if (place->to != nullptr) std::memcpy(place->to, place->memory, static_cast<size_t>(place->bytes));
+  place->is_busy = false;
+  place->to = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status Lane::Wait(CuEvent event) {
+  const Driver& driver = context_->driver();
+  const auto until = std::chrono::steady_clock::now() + kAsks;
+  do {
+    const CuResult result = driver.cuEventQuery(event);
+    if (result != kCuNotReady) return context_->Check(result, "cuEventQuery");
+  } while (std::chrono::steady_clock::now() < until);
+  return context_->Check(driver.cuEventSynchronize(event), "cuEventSynchronize");
+}
+
+absl::Status Lane::OrDrain(absl::Status status) {
+  if (status.ok()) return status;
+  const Driver& driver = context_->driver();
+  // Memory that a copy may still touch must not be given to anybody else.
+  if (driver.cuStreamSynchronize(stream_) != kCuSuccess && driver.cuCtxSynchronize() != kCuSuccess) context_->Lose();
+  for (Place& place : places_) {
+    place.is_busy = false;
+    place.to = nullptr;
+  }
+  is_usable_ = false;
+  return status;
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,83 @@
+#ifndef TENSORD_BACKENDS_CUDA_DEVICE_LANE_H_
+#define TENSORD_BACKENDS_CUDA_DEVICE_LANE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "backends/cuda/abi/driver.h"
+#include "backends/cuda/device/context.h"
+
+namespace tensord::cuda {
+
+// A stream with a ring of pinned memory, through which bytes of any memory of the host go to the device and come from
+// it. Confined to one thread at a time, which has entered the context. The first failure ends what is on its way, for
+// good: when a call returns an error, the stream is empty, or else the context is lost.
+//
+//   RETURN_IF_ERROR(lane->Upload(to, bytes, size));      // any number of these, in this order on the device
+//   RETURN_IF_ERROR(lane->Download(other, from, size));
+//   RETURN_IF_ERROR(lane->Finish());
+class Lane {
+ public:
+  static constexpr int kPlaces = 4;
+  static constexpr int64_t kPlaceBytes = int64_t{4} << 20;
+
+  static absl::StatusOr<std::unique_ptr<Lane>> Create(std::shared_ptr<Context> context);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  // Copies to the device. `from` has been read when this returns; the device has the bytes after Finish.
+  absl::Status Upload(CuAddress to, const char* from, int64_t size_bytes);
+  // Copies from the device. `to` has the bytes after Finish, and may be written until then.
+  absl::Status Download(char* to, CuAddress from, int64_t size_bytes);
+  // Copies on the device. The two do not overlap.
+  absl::Status Copy(CuAddress to, CuAddress from, int64_t size_bytes);
+  // Has a function enqueue work on the stream, kernels for example.
+  absl::Status Enqueue(absl::FunctionRef<absl::Status(CuStream)> work);
+  // Waits for all of it.
+  absl::Status Finish();
+
+  // Tells whether it may be used again after a failure.
+  bool is_usable() const { return is_usable_; }
+
+ private:
+  // A piece of the ring, and the copy that it is used for.
+  struct Place {
+    char* memory = nullptr;
+    CuEvent done = nullptr;
+    bool is_busy = false;
+    char* to = nullptr;  // of a download: where the bytes go from here
+    int64_t bytes = 0;
+  };
+
+  explicit Lane(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  absl::Status Open();
+  // Returns the next place, when its last copy is over.
+  absl::StatusOr<Place*> TakePlace();
+  // Marks the place as in use until the stream comes here.
+  absl::Status Occupy(Place* place);
+  absl::Status Settle(Place* place);
+  absl::Status Wait(CuEvent event);
+  absl::Status UploadPieces(CuAddress to, const char* from, int64_t size_bytes);
+  absl::Status DownloadPieces(char* to, CuAddress from, int64_t size_bytes);
+  absl::Status SettleAll();
+  // Passes a status on; empties the stream first where it is an error.
+  absl::Status OrDrain(absl::Status status);
+
+  const std::shared_ptr<Context> context_;
+  CuStream stream_ = nullptr;
+  void* ring_ = nullptr;
+  std::array<Place, kPlaces> places_;
+  size_t next_ = 0;
+  bool is_usable_ = true;
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_DEVICE_LANE_H_

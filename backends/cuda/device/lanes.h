@@ -1,0 +1,42 @@
+#ifndef TENSORD_BACKENDS_CUDA_DEVICE_LANES_H_
+#define TENSORD_BACKENDS_CUDA_DEVICE_LANES_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "backends/cuda/device/context.h"
+#include "backends/cuda/device/lane.h"
+#include "engine/base/mutex.h"
+
+namespace tensord::cuda {
+
+// The lanes of a device: made when they are first needed, up to a number, and lent one after the other. Thread-safe.
+// Loans must be over before it goes.
+class Lanes {
+ public:
+  // A lane until it goes back.
+  using Loan = std::unique_ptr<Lane, std::function<void(Lane*)>>;
+
+  Lanes(std::shared_ptr<Context> context, int most) : context_(std::move(context)), most_(most) {}
+
+  // Lends a lane to the calling thread, which has entered the context; waits while all are lent. Fails as Lane::Create
+  // does.
+  absl::StatusOr<Loan> Borrow();
+
+ private:
+  void TakeBack(std::unique_ptr<Lane> lane);
+
+  const std::shared_ptr<Context> context_;
+  const int most_;
+  Mutex mutex_;
+  CondVar returned_;
+  int made_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<Lane>> idle_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_DEVICE_LANES_H_

@@ -1,0 +1,191 @@
+// Programs on the host CUDA device, by the engine's way, against the CPU.
+#include "backends/cuda/cuda_session.h"
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cuda/compile/kernel_compiler.h"
+#include "backends/cuda/cuda_backend.h"
+#include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/devices/run.h"
+#include "gmock/gmock.h"
+#include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/reason_of.h"
+#include "tests/unit/backends/cuda/cuda_test.h"
+
+namespace tensord::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+// Exact functions, so that all devices give the same bits: one fused kernel of f32, and a lone op of each of two
+// dtypes.
+constexpr absl::string_view kMaps = R"(graph "g" {
+  %x = input : f32[n,3]
+  %y = input : f32[n,3]
+  %i = input : i32[n,3]
+  %sum = add(%x, %y)
+  %product = multiply(%sum, %x)
+  %least = minimum(%product, %y)
+  %negative = negate(%i)
+  output "least" = %least
+  output "negative" = %negative
+})";
+
+// A reduction of integers, which any order gives.
+constexpr absl::string_view kSums = R"(graph "g" {
+  %i = input : i32[64,50]
+  %square = multiply(%i, %i)
+  %sum = reduce(%square) {kind = sum, dimensions = [1]}
+  output "sum" = %sum
+})";
+
+class CudaSessionTest : public CudaTest {
+ protected:
+  std::unique_ptr<Backend> Made() {
+    auto backend =
+        MakeCudaBackend({.libraries = libraries_.get(), .tensor_bytes = 16 * kMiB, .host_memory = host_memory_});
+    EXPECT_TRUE(backend.ok()) << backend.status();
+    return *std::move(backend);
+  }
+
+  static RunTensor Argument(const ConcreteType& type, int64_t seed) {
+    const auto values = std::make_shared<std::vector<int32_t>>(static_cast<size_t>(type.num_elements()));
+    for (size_t i = 0; i < values->size(); ++i) {
+      const int32_t number = static_cast<int32_t>((static_cast<int64_t>(i) * 37 + seed) % 101 - 50);
+      const float real = static_cast<float>(number) / 8;
+      (*values)[i] = number;
+      if (type.dtype == DType::kF32) std::memcpy(&(*values)[i], &real, sizeof(real));
+    }
+    RunTensor argument{.type = type};
+    argument.bytes = std::shared_ptr<const void>(values, values->data());
+    return argument;
+  }
+  static absl::StatusOr<std::vector<std::string>> Results(Backend* backend, absl::string_view text,
+                                                          const std::vector<ConcreteType>& types,
+                                                          bool profile = false) {
+    auto program = Compile(ParsedGraph(text), {.device = "d:0"}, Fingerprint(), backend);
+    if (!program.ok()) return program.status();
+    RunRequest run;
+    run.program = *program;
+    run.profile = profile;
+    for (size_t i = 0; i < types.size(); ++i) run.arguments.push_back(Argument(types[i], static_cast<int64_t>(i)));
+    auto outcome = RunProgram(run, absl::ZeroDuration());
+    if (!outcome.ok()) return outcome.status();
+    EXPECT_EQ(outcome->profile.empty(), !profile);
+    std::vector<std::string> results;
+    for (const RunTensor& result : outcome->results) {
+      results.emplace_back(static_cast<const char*>(result.bytes.get()), static_cast<size_t>(result.type.num_bytes()));
+    }
+    return results;
+  }
+  void ExpectAsOnCpu(Backend* backend, absl::string_view text, const std::vector<ConcreteType>& types) {
+    const auto on_cpu = Results(cpu_.get(), text, types);
+    const auto on_cuda = Results(backend, text, types);
+    ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
+    ASSERT_TRUE(on_cuda.ok()) << on_cuda.status();
+    EXPECT_TRUE(*on_cpu == *on_cuda);
+  }
+
+  static std::vector<ConcreteType> MapTypes(int64_t n) {
+    return {{.dtype = DType::kF32, .shape = {n, 3}},
+            {.dtype = DType::kF32, .shape = {n, 3}},
+            {.dtype = DType::kI32, .shape = {n, 3}}};
+  }
+
+  const std::shared_ptr<HostBufferPool> host_memory_ = HostBufferPool::Create(1 << 30, 0);
+  const std::unique_ptr<Backend> cpu_ = MakeCpuBackend({.threads = 1});
+};
+
+const std::vector<ConcreteType> kSumTypes = {{.dtype = DType::kI32, .shape = {64, 50}}};
+
+TEST_F(CudaSessionTest, ProgramsGiveTheBitsOfTheCpu) {
+  hostCudaSet("DELAY_US", "1000");
+  const std::unique_ptr<Backend> backend = Made();
+  for (const int64_t n : {0, 1, 1000}) ExpectAsOnCpu(backend.get(), kMaps, MapTypes(n));
+  ExpectAsOnCpu(backend.get(), kSums, kSumTypes);
+  const auto profiled = Results(backend.get(), kSums, kSumTypes, true);
+  ASSERT_TRUE(profiled.ok()) << profiled.status();
+  EXPECT_EQ(*profiled, *Results(cpu_.get(), kSums, kSumTypes));
+}
+
+TEST_F(CudaSessionTest, EqualKernelsAreCompiledOnce) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compile(ParsedGraph(kSums), {.device = "d:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  const long compiled = hostCudaCalls("nvrtcCompileProgram");
+  EXPECT_GT(compiled, 0);
+  ExpectAsOnCpu(backend.get(), kSums, kSumTypes);
+  EXPECT_EQ(hostCudaCalls("nvrtcCompileProgram"), compiled);
+}
+
+TEST_F(CudaSessionTest, OpsWithoutKernelsAreRefusedWithTheirNode) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto refused = Compile(ParsedGraph(R"(graph "g" {
+    %x = input : f32[2,3]
+    %turned = transpose(%x) {permutation = [1, 0]}
+    output "y" = %turned
+  })"),
+                               {.device = "d:0"}, Fingerprint(), backend.get());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(ReasonOf(refused.status()), "UNSUPPORTED_ON_DEVICE");
+  EXPECT_EQ(DetailOf(refused.status())->node, "turned");
+}
+
+TEST_F(CudaSessionTest, ARunThatIsNotWantedLeavesNothingOnItsWay) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compile(ParsedGraph(kSums), {.device = "d:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  hostCudaSet("DELAY_US", "3000");
+  RunRequest run;
+  run.program = *program;
+  run.arguments = {Argument(kSumTypes[0], 0)};
+  const auto cancel = std::make_shared<CancelToken>();
+  run.cancel = cancel;
+  run.admit = [cancel] {
+    cancel->Cancel();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(ReasonOf(RunProgram(run, absl::ZeroDuration()).status()), "CANCELLED");
+  EXPECT_EQ(backend->Memory().in_use_bytes, 0);
+  ExpectAsOnCpu(backend.get(), kSums, kSumTypes);
+}
+
+TEST_F(CudaSessionTest, EachCallMayFailOnceAndNothingIsLeft) {
+  int failures = 0;
+  for (const char* function :
+       {"nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetCUBINSize", "nvrtcGetCUBIN", "cuDeviceGetAttribute",
+        "cuModuleLoadData", "cuModuleGetFunction", "cuLaunchKernel", "cuStreamSynchronize", "cuStreamCreate"}) {
+    const std::unique_ptr<Backend> backend = Made();
+    for (long n = 1; n < 20; ++n) {
+      const long calls = hostCudaCalls(function);
+      hostCudaFail(function, n, function[0] == 'n' ? kNvrtcInvalidProgram : kCuUnknown);
+      const auto results = Results(backend.get(), kSums, kSumTypes);
+      hostCudaFail("", 0, 0);
+      if (hostCudaCalls(function) - calls < n) break;
+      EXPECT_EQ(results.status().code(), absl::StatusCode::kInternal) << function << " " << n;
+      EXPECT_EQ(backend->Memory().in_use_bytes, 0) << function << " " << n;
+      ++failures;
+    }
+    ExpectAsOnCpu(backend.get(), kSums, kSumTypes);
+  }
+  EXPECT_GE(failures, 10);
+}
+
+TEST_F(CudaSessionTest, TheCompilersWordsAreTold) {
+  const std::shared_ptr<Context> context = Entered();
+  auto compiler = KernelCompiler::Create(context, *libraries_->nvrtc());
+  ASSERT_TRUE(compiler.ok());
+  const absl::Status refused =
+      (*compiler)->Compile({.source = "this is no kernel", .launches = {{.entry = "k"}}}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("NVRTC refuses the text of a kernel"));
+}
+
+}  // namespace
+}  // namespace tensord::cuda

@@ -1,0 +1,146 @@
+#include "backends/cuda/device/lane.h"
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "backends/cuda/device/lanes.h"
+#include "backends/cuda/memory/device_pool.h"
+#include "gmock/gmock.h"
+#include "tests/testlib/reason_of.h"
+#include "tests/unit/backends/cuda/cuda_test.h"
+
+namespace tensord::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+class LaneTest : public CudaTest {
+ protected:
+  static CuAddress Device(Context& context, size_t bytes) {
+    CuAddress address = 0;
+    EXPECT_EQ(context.driver().cuMemAlloc_v2(&address, bytes), kCuSuccess);
+    return address;
+  }
+  static void Free(Context& context, CuAddress address) {
+    EXPECT_EQ(context.driver().cuMemFree_v2(address), kCuSuccess);
+  }
+};
+
+TEST_F(LaneTest, BytesArriveHoweverLateTheStreamIs) {
+  const std::shared_ptr<Context> context = Entered();
+  EXPECT_FALSE(context->model().empty());
+  hostCudaSet("DELAY_US", "3000");
+  const int64_t place = Lane::kPlaceBytes;
+  const auto lane = Lane::Create(context);
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  uint64_t seed = 0;
+  for (const int64_t size : {int64_t{1}, int64_t{4096}, place - 1, place, place + 1, 5 * place + 3}) {
+    const std::string first = RandomBytes(static_cast<size_t>(size), ++seed);
+    const std::string second = RandomBytes(static_cast<size_t>(size), ++seed);
+    const CuAddress a = Device(*context, first.size()), b = Device(*context, first.size());
+    std::string from_a(first.size(), '\0'), from_b(first.size(), '\0');
+    {
+      std::string gone = first;  // it may go once it has been read
+      ASSERT_TRUE((*lane)->Upload(a, gone.data(), size).ok());
+      gone.assign(gone.size(), 'x');
+    }
+    ASSERT_TRUE((*lane)->Copy(b, a, size).ok());
+    ASSERT_TRUE((*lane)->Upload(a, second.data(), size).ok());
+    ASSERT_TRUE((*lane)->Download(from_a.data(), a, size).ok());
+    ASSERT_TRUE((*lane)->Download(from_b.data(), b, size).ok());
+    ASSERT_TRUE((*lane)->Finish().ok());
+    EXPECT_TRUE(from_a == second && from_b == first) << size;
+    Free(*context, a);
+    Free(*context, b);
+  }
+  EXPECT_TRUE((*lane)->Upload(0, nullptr, 0).ok());
+  EXPECT_TRUE((*lane)->Finish().ok());
+}
+
+TEST_F(LaneTest, AFailureLeavesNothingOnItsWay) {
+  const std::shared_ptr<Context> context = Entered();
+  hostCudaSet("DELAY_US", "3000");
+  const auto pool = DevicePool::Create(context, {.limit_bytes = 8 << 20});
+  ASSERT_TRUE(pool.ok());
+  std::shared_ptr<Buffer> buffer = *(*pool)->Allocate(3 << 20);
+  const CuAddress a = reinterpret_cast<CuAddress>(buffer->address());
+  auto lane = Lane::Create(context);
+  ASSERT_TRUE(lane.ok());
+  const std::string bytes = RandomBytes(1 << 20, 1);
+  hostCudaFail("cuMemcpyHtoDAsync_v2", 3, kCuUnknown);
+  EXPECT_TRUE((*lane)->Upload(a, bytes.data(), 1 << 20).ok());
+  EXPECT_TRUE((*lane)->Upload(a + (1 << 20), bytes.data(), 1 << 20).ok());
+  const absl::Status failed = (*lane)->Upload(a + (2 << 20), bytes.data(), 1 << 20);
+  EXPECT_EQ(failed.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("cuMemcpyHtoDAsync"));
+  EXPECT_FALSE((*lane)->is_usable());
+  EXPECT_FALSE(context->is_lost());
+  // This does not wait: a copy that was on its way would end the context.
+  buffer.reset();
+  (*pool)->Trim();
+  EXPECT_EQ(context->driver().cuCtxSynchronize(), kCuSuccess);
+}
+
+TEST_F(LaneTest, WhoCannotWaitHasLostTheDevice) {
+  const std::shared_ptr<Context> context = Entered();
+  auto lane = Lane::Create(context);
+  ASSERT_TRUE(lane.ok());
+  hostCudaFail("cuStreamSynchronize", 1, kCuIllegalAddress);
+  const absl::Status failed = (*lane)->Finish();
+  EXPECT_EQ(ReasonOf(failed), "DEVICE_LOST");
+  EXPECT_TRUE(context->is_lost());
+  EXPECT_EQ(ReasonOf(context->Enter()), "DEVICE_LOST");
+  lane->reset();
+  ResetDevice();
+}
+
+TEST_F(LaneTest, LanesAreLentOneToEach) {
+  const std::shared_ptr<Context> context = Entered();
+  hostCudaSet("DELAY_US", "500");
+  Lanes lanes(context, 2);
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 5; ++t) {
+    threads.emplace_back([&, t] {
+      ASSERT_TRUE(context->Enter().ok());
+      const CuAddress a = Device(*context, 100000);
+      for (uint64_t round = 0; round < 5; ++round) {
+        const std::string bytes = RandomBytes(100000, 10 * t + round);
+        std::string back(bytes.size(), '\0');
+        const auto lane = lanes.Borrow();
+        ASSERT_TRUE(lane.ok());
+        EXPECT_TRUE((*lane)->Upload(a, bytes.data(), 100000).ok());
+        EXPECT_TRUE((*lane)->Download(back.data(), a, 100000).ok());
+        EXPECT_TRUE((*lane)->Finish().ok());
+        EXPECT_TRUE(back == bytes);
+      }
+      Free(*context, a);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(hostCudaLivePinned(), 2);
+  // One that failed is made anew, and one that cannot be made is not missed afterwards.
+  for (const char* function : {"cuEventRecord", "cuMemcpyHtoDAsync_v2"}) {
+    hostCudaFail(function, 1, kCuUnknown);
+    const auto lane = lanes.Borrow();
+    ASSERT_TRUE(lane.ok());
+    const CuAddress a = Device(*context, 10);
+    EXPECT_FALSE((*lane)->Upload(a, "0123456789", 10).ok());
+    Free(*context, a);
+  }
+  EXPECT_EQ(hostCudaLivePinned(), 0);
+  hostCudaFail("cuMemHostAlloc", 1, kCuOutOfMemory);
+  EXPECT_EQ(ReasonOf(lanes.Borrow().status()), "OUT_OF_MEMORY");
+  const auto first = lanes.Borrow(), second = lanes.Borrow();
+  EXPECT_TRUE(first.ok() && second.ok());
+}
+
+TEST_F(LaneTest, ADeviceThatIsNotThere) {
+  const absl::Status refused = Context::Create(&libraries_->driver(), 7).status();
+  EXPECT_TRUE(absl::IsUnavailable(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("device cuda:7 is not there: cuDeviceGet"));
+}
+
+}  // namespace
+}  // namespace tensord::cuda
