@@ -422,6 +422,15 @@ class Examples(ServerTest):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         return [float(text) for text in re.search(pattern, result.stdout).groups()]
 
+    def test_other_algebras(self):
+        """Each is checked against another way to solve it."""
+        for name in ("shortest_paths", "viterbi", "reachability", "spin_glass", "schedule"):
+            with self.subTest(name):
+                result = self.run_example(EXAMPLES / f"{name}.py")
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                self.assertRegex(result.stdout, r"(?m)^as .*: True$")
+                self.assertNotIn("False", result.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
