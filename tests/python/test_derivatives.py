@@ -435,6 +435,16 @@ class Servers(DerivativeTest):
             for name, one in resident.items():
                 np.testing.assert_allclose(one.fetch(), expected[name], rtol=1e-12)
 
+    def test_resident_tensors_are_evaluated(self):
+        x = np.array([1.0, 2.0])
+        with self.client.session() as session:
+            w = session.put(x)
+            np.testing.assert_allclose(self.evaluate(td.grad(lambda w, x: (w * w * x).sum()), w, x), 2 * x * x)
+            slope = td.evaluate(td.grad(lambda w: (w * w).sum()), w.donate())  # by the session's client
+            np.testing.assert_allclose(slope, 2 * x)
+            with self.assertRaisesRegex(ValueError, "deleted or donated"):
+                w.fetch()
+
     def test_a_resident_tensor_is_no_constant(self):
         with self.client.session() as session:
             w = session.put(np.ones(2))

@@ -13,7 +13,7 @@ from tensord.array import Array
 from tensord.calls import wire
 from tensord.calls.routing import route_of_program
 from tensord.client import compile_options, default_client
-from tensord.session import remote_of
+from tensord.session import remote_of, session_of
 from tensord.stats import Stats, seconds, source_name
 from tensord.tracing.graph_builder import GraphBuilder
 from tensord.tracing.lifting import as_array, show
@@ -264,9 +264,7 @@ class CompiledProgram:
         """
         arguments, kept = self.prepare(args, keep, named)
         options = {"priority": priority, "profile": profile}
-        options["session"] = session or next(
-            (one.session for one in map(remote_of, arguments) if one is not None), None
-        )
+        options["session"] = session or session_of(arguments)
         options["keep"] = kept
         if any(options["keep"]) and options["session"] is None:
             raise ValueError("keep needs a session: pass session=client.session(), or an argument that one keeps")
@@ -387,12 +385,13 @@ def evaluate(function, *args, client=None, device="", static=None, timeout=None,
     """Evaluates a function on NumPy arrays in one call, which carries the graph along.
 
     For one-off work: a program that is called often is better compiled, though the server keeps what it compiled here
-    too. with_stats=True returns (results, Stats). algebra: as of td.compile.
+    too. Arguments may be RemoteArrays of one Session, or donations of them. with_stats=True returns (results, Stats). algebra: as of td.compile.
     """
     args, named = with_lists_as_arrays(args), with_lists_as_arrays(named)
+    session = session_of(tree.flatten((args, named))[0])
+    client = client or (session.client if session else default_client())
     traced = make_graph(function, *args, static=static, algebra=algebra, client=client, **named)
-    arrays, stats = (client or default_client()).execute(
-        traced.graph, traced.flatten_arguments(args, named), device=device, timeout=timeout, profile=profile
-    )
+    arguments, options = traced.flatten_arguments(args, named), {"device": device, "timeout": timeout, "profile": profile}
+    arrays, stats = client.execute(traced.graph, arguments, session=session, **options)
     results = traced.unflatten_results(arrays)
     return (results, stats) if with_stats else results

@@ -90,6 +90,11 @@ def remote_of(value):
     return value.remote if isinstance(value, Donation) else value if isinstance(value, RemoteArray) else None
 
 
+def session_of(arguments):
+    """The Session of the first RemoteArray among a call's arguments, or None."""
+    return next((one.session for one in map(remote_of, arguments) if one is not None), None)
+
+
 class Session:
     """Owns tensors on the server; made by Client.session(). Thread-safe. Close it, or use it in a `with`.
 
