@@ -409,7 +409,7 @@ TEST_F(TensordctlTest, EveryCallHasADeadlineWithoutTheFlag) {
       {"compile", graph_},
       {"explain", graph_},
       {"validate", graph_},
-      {"differentiate", graph_},
+      {"differentiate", graph_, "--output=" + graph_},
   };
   for (std::vector<std::string> words : commands) {
     words.push_back(target_);
