@@ -22,8 +22,9 @@ ServerConfig WithDevices(const std::vector<std::string>& devices, const std::str
 }
 
 std::vector<std::string> NamesOf(const ServerConfig& config) {
+  const std::vector<DeviceName> devices = DevicesOf(config).value();
   std::vector<std::string> names;
-  for (const DeviceName& device : DevicesOf(config).value()) names.push_back(device.full());
+  for (const DeviceName& device : devices) names.push_back(device.full());
   return names;
 }
 
