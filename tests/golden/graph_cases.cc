@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/algebra/standard_form.h"
 #include "engine/algebra/vocabulary.h"
+#include "engine/autodiff/differentiate.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -55,6 +56,12 @@ absl::StatusOr<std::string> StandardForm(Graph graph) {
   return PrintGraph(graph);
 }
 
+absl::StatusOr<std::string> Derivatives(const Graph& graph) {
+  ASSIGN_OR_RETURN(const Graph jvp, Differentiate(graph, {.mode = DerivativeMode::kJvp, .wrt = {}}));
+  ASSIGN_OR_RETURN(const Graph vjp, Differentiate(graph, {.mode = DerivativeMode::kVjp, .wrt = {}}));
+  return absl::StrCat(PrintGraph(jvp), PrintGraph(vjp));
+}
+
 absl::StatusOr<std::string> Show(const std::string& folder, const std::string& input) {
   if (folder == "passes") return RunPassCase(input);
   if (folder == "explain") return RunExplainCase(input);
@@ -63,6 +70,7 @@ absl::StatusOr<std::string> Show(const std::string& folder, const std::string& i
   if (folder == "canonical") return absl::StrCat(Fingerprint::Of(CanonicalBytes(graph)).ToHex(), "\n");
   ASSIGN_OR_RETURN(const std::vector<ShapeGuard> guards, InferTypes(&graph));
   if (folder == "algebra") return StandardForm(std::move(graph));
+  if (folder == "derivatives") return Derivatives(graph);
   std::string text = PrintGraph(graph);
   ASSIGN_OR_RETURN(const Graph again, ParseGraph(text, FamilyRegistry()));
   if (PrintGraph(again) != text) return absl::InternalError("printing does not give the graph back");
