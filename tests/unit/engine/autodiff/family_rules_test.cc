@@ -35,9 +35,6 @@ TEST(DerivativeRules, AreThoseOfLinearAlgebra) {
                      absl::StrCat("%s:2 = ", linalg, "SignLogDeterminant(%a) %y = negate(%s", result, ")"), dtype),
           dtype);
     }
-    // The derivative has singular vectors, which have none yet.
-    const RuleCase singular = MatrixCase("SvdValues", absl::StrCat("%y = ", linalg, "SvdValues(%a)"), dtype);
-    ExpectRightDerivatives(Parsed(singular, dtype), singular, dtype);
     // Projectors: vectors have no phase of their own.
     ExpectRightRule(MatrixCase("Eigh", absl::StrCat("%s:2 = ", linalg, R"(Eigh(%a)
                       %v = slice(%s:1) {start_indices = [0, 0, 0], limit_indices = [3, 1, 2]} %c = conj(%v)
