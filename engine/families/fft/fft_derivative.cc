@@ -58,8 +58,9 @@ class FftAdjoint {
   }
 
  private:
-  // Leaves shape_ as the result's.
+  // Leaves shape_ as the result's. As in FftSteps, lengths come from the operand's shape, not from the step before.
   bool FindSteps(std::vector<AdjointStep>* steps) {
+    const SymbolicShape operand = shape_;
     const FftKind kind = static_cast<FftKind>(call_.attrs.Int("kind"));
     const std::vector<int64_t>&axes = call_.attrs.Ints("axes"), &lengths = call_.attrs.Ints("lengths");
     for (size_t i : FftOrder(kind, axes.size())) {
@@ -68,9 +69,10 @@ class FftAdjoint {
       if (kind == FftKind::kRfft && !is_last) step.kind = FftKind::kFft;
       if (kind == FftKind::kIrfft && !is_last) step.kind = FftKind::kIfft;
       step.read = shape_[step.axis];
+      const DimExpr& size = operand[step.axis].size;
       absl::StatusOr<DimExpr> length = !lengths.empty()               ? DimExpr(lengths[i])
-                                       : step.kind == FftKind::kIrfft ? LengthFromBins(step.read.size)
-                                                                      : step.read.size;
+                                       : step.kind == FftKind::kIrfft ? LengthFromBins(size)
+                                                                      : size;
       absl::StatusOr<DimExpr> written = length;
       if (length.ok() && step.kind == FftKind::kRfft) written = HalfOf(*length);
       if (!written.ok()) {

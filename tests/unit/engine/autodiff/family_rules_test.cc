@@ -58,16 +58,17 @@ TEST(DerivativeRules, AreThoseOfLinearAlgebra) {
 
 TEST(DerivativeRules, AreThoseOfFourierTransforms) {
   for (const char* norm : {"backward", "ortho", "forward"}) {
-    for (const char* call :
-         {"kind = fft, axes = [0]", "kind = ifft, axes = [1, 0]", "kind = fft, axes = [0, 0]",
-          "kind = fft, axes = [0, 1], lengths = [3, 7]", "kind = irfft, axes = [1]", "kind = irfft, axes = [0, 1]",
-          "kind = irfft, axes = [1], lengths = [4]", "kind = irfft, axes = [1], lengths = [13]"}) {
+    for (const char* call : {"kind = fft, axes = [0]", "kind = ifft, axes = [1, 0]", "kind = fft, axes = [0, 0]",
+                             "kind = fft, axes = [0, 1], lengths = [3, 7]", "kind = irfft, axes = [1]",
+                             "kind = irfft, axes = [0, 1]", "kind = irfft, axes = [1, 1]",
+                             "kind = irfft, axes = [1], lengths = [4]", "kind = irfft, axes = [1], lengths = [13]"}) {
       const RuleCase c{call, "%x = input : T[4,5]",
                        absl::StrCat("%y = tensord.fft.v1.Fft(%x) {", call, ", norm = ", norm, "}")};
       ExpectRightRule(c, "f64");
       ExpectRightRule(c, "c128");
     }
-    for (const char* call : {"kind = rfft, axes = [1]", "kind = rfft, axes = [1, 0]",
+    for (const char* call : {"kind = rfft, axes = [1]", "kind = rfft, axes = [1, 0]", "kind = rfft, axes = [0, 0]",
+                             "kind = rfft, axes = [1, 0, 1]", "kind = rfft, axes = [1, 1], lengths = [4, 7]",
                              "kind = rfft, axes = [0], lengths = [3]", "kind = rfft, axes = [1], lengths = [8]"}) {
       ExpectRightRule(
           {call, "%x = input : T[4,5]", absl::StrCat("%y = tensord.fft.v1.Fft(%x) {", call, ", norm = ", norm, "}")},
