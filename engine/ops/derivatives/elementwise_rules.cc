@@ -20,9 +20,26 @@ struct UnaryCall {
     return terms.Mul(terms.Sub(one, of), terms.Add(one, of));
   }
   ValueId OnePlusSquare(ValueId of) { return terms.Add(Fill(1), terms.Mul(of, of)); }
+  // Returns logistic(x) logistic(-x), which cancels nothing where either is near 1.
+  ValueId Bell(ValueId of) {
+    return terms.Mul(terms.Unary(CoreOp::kLogistic, of), terms.Unary(CoreOp::kLogistic, terms.Neg(of)));
+  }
 
   Terms terms;
   const ValueId x, y, t;
+};
+
+// An operand with 1 / x in the place of x where |x| > 1, so that its square stays in range.
+struct FoldedOperand {
+  explicit FoldedOperand(UnaryCall& call) {
+    Terms& e = call.terms;
+    const ValueId size = e.Unary(CoreOp::kAbs, call.x), one = call.Fill(1);
+    is_far = e.Compare(CompareDirection::kGt, size, e.Fill(1, size));
+    number = e.Select(is_far, e.Div(one, e.Select(is_far, call.x, one)), call.x);
+    one_plus_square = call.OnePlusSquare(number);
+  }
+
+  ValueId is_far, number, one_plus_square;
 };
 
 }  // namespace
@@ -43,12 +60,12 @@ TENSORD_UNARY_JVP(Exp, e.Mul(t, y))
 TENSORD_UNARY_JVP(Log, e.Div(t, x))
 TENSORD_UNARY_JVP(Sin, e.Mul(t, e.Unary(CoreOp::kCos, x)))
 TENSORD_UNARY_JVP(Cos, e.Mul(t, e.Neg(e.Unary(CoreOp::kSin, x))))
-TENSORD_UNARY_JVP(Tanh, e.Mul(t, c.OneMinusSquare(y)))
+TENSORD_UNARY_JVP(Tanh, e.Mul(t, e.Mul(c.Fill(4), c.Bell(e.Add(x, x)))))
 TENSORD_UNARY_JVP(Sqrt, e.Div(t, e.Add(y, y)))
 TENSORD_UNARY_JVP(Rsqrt, e.Mul(t, e.Mul(c.Fill(-0.5), e.Div(y, x))))
 TENSORD_UNARY_JVP(Expm1, e.Mul(t, e.Unary(CoreOp::kExp, x)))
 TENSORD_UNARY_JVP(Log1p, e.Div(t, e.Add(c.Fill(1), x)))
-TENSORD_UNARY_JVP(Logistic, e.Mul(t, e.Mul(y, e.Sub(c.Fill(1), y))))
+TENSORD_UNARY_JVP(Logistic, e.Mul(t, c.Bell(x)))
 TENSORD_UNARY_JVP(Erf, e.Mul(t, e.Mul(c.Fill(2 * std::numbers::inv_sqrtpi), e.Unary(CoreOp::kExp, e.Neg(e.Mul(x, x))))))
 TENSORD_UNARY_JVP(Tan, e.Mul(t, c.OnePlusSquare(y)))
 TENSORD_UNARY_JVP(Cbrt, e.Div(t, e.Mul(c.Fill(3), e.Mul(y, y))))
@@ -56,8 +73,6 @@ TENSORD_UNARY_JVP(Sinh, e.Mul(t, e.Unary(CoreOp::kCosh, x)))
 TENSORD_UNARY_JVP(Cosh, e.Mul(t, e.Unary(CoreOp::kSinh, x)))
 TENSORD_UNARY_JVP(Asin, e.Div(t, e.Unary(CoreOp::kSqrt, c.OneMinusSquare(x))))
 TENSORD_UNARY_JVP(Acos, e.Div(t, e.Neg(e.Unary(CoreOp::kSqrt, c.OneMinusSquare(x)))))
-TENSORD_UNARY_JVP(Atan, e.Div(t, c.OnePlusSquare(x)))
-TENSORD_UNARY_JVP(Asinh, e.Div(t, e.Unary(CoreOp::kSqrt, c.OnePlusSquare(x))))
 // The roots apart: that of the product has another sign in the left half of the plane.
 TENSORD_UNARY_JVP(Acosh, e.Div(t, e.Mul(e.Unary(CoreOp::kSqrt, e.Sub(x, c.Fill(1))),
                                         e.Unary(CoreOp::kSqrt, e.Add(x, c.Fill(1))))))
@@ -66,6 +81,26 @@ TENSORD_UNARY_JVP(Log2, e.Div(t, e.Mul(c.Fill(std::numbers::ln2), x)))
 TENSORD_UNARY_JVP(Log10, e.Div(t, e.Mul(c.Fill(std::numbers::ln10), x)))
 TENSORD_UNARY_JVP(Exp2, e.Mul(t, e.Mul(c.Fill(std::numbers::ln2), y)))
 #undef TENSORD_UNARY_JVP
+
+// 1 / (1 + x^2), and far out v^2 / (1 + v^2) for v = 1 / x.
+void JvpAtan(JvpCall& call) {
+  UnaryCall c(call);
+  Terms& e = c.terms;
+  const FoldedOperand v(c);
+  const ValueId above = e.Select(v.is_far, e.Mul(v.number, v.number), c.Fill(1));
+  call.result_tangents[0] = e.Mul(c.t, e.Div(above, v.one_plus_square));
+}
+
+// 1 / sqrt(1 + x^2), and far out v / sqrt(1 + v^2) for v = 1 / x, with the sign that puts it into the right half.
+void JvpAsinh(JvpCall& call) {
+  UnaryCall c(call);
+  Terms& e = c.terms;
+  const FoldedOperand v(c);
+  const ValueId real = e.Unary(CoreOp::kReal, c.x);
+  const ValueId is_left = e.Compare(CompareDirection::kLt, real, e.Fill(0, real));
+  const ValueId above = e.Select(v.is_far, e.Select(is_left, e.Neg(v.number), v.number), c.Fill(1));
+  call.result_tangents[0] = e.Mul(c.t, e.Div(above, e.Unary(CoreOp::kSqrt, v.one_plus_square)));
+}
 
 void JvpAbs(JvpCall& call) {
   Terms e(call.graph);
@@ -171,14 +206,17 @@ void JvpRemainder(JvpCall& call) {
   call.result_tangents[0] = tangent;
 }
 
-// (x ty - y tx) / (x^2 + y^2) for the operands y, x.
+// (x ty - y tx) / (x^2 + y^2) for the operands y, x; by the larger one's size, since squares leave the range.
 void JvpAtan2(JvpCall& call) {
   Terms e(call.graph);
-  const ValueId y = call.operands[0], x = call.operands[1];
-  const ValueId square = e.Add(e.Mul(x, x), e.Mul(y, y));
+  const ValueId y = call.operands[0], x = call.operands[1], one = e.Fill(1, x);
+  const ValueId is_steep = e.Compare(CompareDirection::kGt, e.Unary(CoreOp::kAbs, y), e.Unary(CoreOp::kAbs, x));
+  const ValueId large = e.Select(is_steep, y, x), small = e.Select(is_steep, x, y);
+  const ValueId ratio = e.Div(small, large);
+  const ValueId inverse = e.Div(e.Div(one, e.Add(one, e.Mul(ratio, ratio))), large);
   ValueId sum;
-  if (call.has(0)) sum = e.Mul(call.tangents[0], e.Div(x, square));
-  if (call.has(1)) sum = e.Sum(sum, e.Mul(call.tangents[1], e.Neg(e.Div(y, square))));
+  if (call.has(0)) sum = e.Mul(call.tangents[0], e.Mul(e.Select(is_steep, ratio, one), inverse));
+  if (call.has(1)) sum = e.Sum(sum, e.Mul(call.tangents[1], e.Neg(e.Mul(e.Select(is_steep, one, ratio), inverse))));
   call.result_tangents[0] = sum;
 }
 

@@ -108,5 +108,44 @@ TEST(DerivativesAtEdges, OfScattersAreTheLastOnesAndSkippedOnesGetNothing) {
               ElementsAre(ElementsAre(1, 20, 0), ElementsAre(0, 0, 3, 0)));
 }
 
+// Returns `node`, a call of functions of %p and %q, which are %a and %b in the dtype.
+std::string InDtype(const std::string& dtype, const std::string& node, bool has_second = false) {
+  return absl::StrCat("%p = convert(%a) {dtype = ", dtype, "} ",
+                      has_second ? absl::StrCat("%q = convert(%b) {dtype = ", dtype, "} ") : "", "%r = ", node,
+                      " %y = convert(%r) {dtype = f64}");
+}
+
+testing::Matcher<double> About(double value, double error) {
+  return testing::DoubleNear(value, error * std::abs(value));
+}
+
+TEST(DerivativesAtEdges, OfInverseTangentsStayInRange) {
+  EXPECT_THAT(Gradients(InDtype("f16", "atan2(%p, %q)", true), {{300}, {300}}),
+              ElementsAre(ElementsAre(About(1.0 / 600, 2e-3)), ElementsAre(About(-1.0 / 600, 2e-3))));
+  for (const double size : {1e-25, 1e25}) {
+    EXPECT_THAT(
+        Gradients(InDtype("f32", "atan2(%p, %q)", true), {{size, 0, size, 3 * size}, {size, -size, 0, -size}}),
+        ElementsAre(ElementsAre(About(0.5 / size, 1e-6), About(-1 / size, 1e-6), 0, About(-0.1 / size, 1e-6)),
+                    ElementsAre(About(-0.5 / size, 1e-6), 0, About(-1 / size, 1e-6), About(-0.3 / size, 1e-6))));
+  }
+  EXPECT_THAT(Gradients("%y = atan2(%a, %b)", {{1, kInf}, {kInf, 1}}),
+              ElementsAre(ElementsAre(0, 0), ElementsAre(0, 0)));
+  EXPECT_THAT(Gradients(InDtype("f16", "atan(%p)"), {{300}}), ElementsAre(ElementsAre(About(1 / 90001.0, 0.01))));
+  EXPECT_THAT(Gradients("%y = atan(%a)", {{-1e150, 1e200, kInf, 0, 1}}),
+              ElementsAre(ElementsAre(About(1e-300, 1e-15), 0, 0, 1, 0.5)));
+  EXPECT_THAT(Gradients(InDtype("f16", "asinh(%p)"), {{-300}}), ElementsAre(ElementsAre(About(1 / 300.0, 2e-3))));
+  EXPECT_THAT(Gradients("%y = asinh(%a)", {{-1e200, 1e300, kInf, 0}}),
+              ElementsAre(ElementsAre(About(1e-200, 1e-15), About(1e-300, 1e-15), 0, 1)));
+}
+
+TEST(DerivativesAtEdges, OfSaturatedFunctionsCancelNothing) {
+  EXPECT_THAT(
+      Gradients("%y = logistic(%a)", {{40, -40, -700}}),
+      ElementsAre(ElementsAre(About(std::exp(-40), 1e-14), About(std::exp(-40), 1e-14), About(std::exp(-700), 1e-12))));
+  EXPECT_THAT(Gradients("%y = tanh(%a)", {{19, -30, 0}}),
+              ElementsAre(ElementsAre(About(4 * std::exp(-38), 1e-14), About(4 * std::exp(-60), 1e-14), 1)));
+  EXPECT_THAT(Gradients(InDtype("f32", "logistic(%p)"), {{20}}), ElementsAre(ElementsAre(About(std::exp(-20), 1e-6))));
+}
+
 }  // namespace
 }  // namespace tensord
