@@ -149,15 +149,22 @@ ValueId NumberUpdates(DerivativeBuilder& graph, const SymbolicShape& updates) {
 ValueId ExtremeTangent(JvpCall& call, IndexedWindows& windows) {
   Terms e(call.graph);
   const ValueId x = call.operands[0], updates = call.operands[2], y = call.results[0];
-  const ValueId zero = e.Fill(0, x), one = e.Fill(1, x), no_update = e.Fill(0, updates);
+  const TensorType operand = call.graph.type(x), update = call.graph.type(updates);
+  const DType counted = CountingType(operand.dtype), summed = SummingType(operand.dtype);
   const ValueId stays = e.Compare(CompareDirection::kEq, x, y);
   const ValueId equal = e.Compare(CompareDirection::kEq, updates, windows.Gather(y));
   const ValueId wins = e.Binary(CoreOp::kAnd, equal, windows.Fits());
-  const ValueId winners = e.Select(wins, e.Fill(1, updates), no_update);
-  const ValueId count = windows.Scatter(ScatterCombiner::kAdd, e.Select(stays, one, zero), winners);
-  const ValueId own = call.has(0) ? e.Select(stays, call.tangents[0], zero) : zero;
-  const ValueId moved = call.has(2) ? e.Select(wins, call.tangents[2], no_update) : no_update;
-  return e.Div(windows.Scatter(ScatterCombiner::kAdd, own, moved), count);
+  const auto full = [&e](double value, DType dtype, const TensorType& like) {
+    return e.Full(value, {.dtype = dtype, .shape = like.shape});
+  };
+  const ValueId count =
+      windows.Scatter(ScatterCombiner::kAdd, e.Select(stays, full(1, counted, operand), full(0, counted, operand)),
+                      e.Select(wins, full(1, counted, update), full(0, counted, update)));
+  const ValueId nothing = full(0, summed, operand), no_update = full(0, summed, update);
+  const ValueId own = call.has(0) ? e.Select(stays, e.Convert(call.tangents[0], summed), nothing) : nothing;
+  const ValueId moved = call.has(2) ? e.Select(wins, e.Convert(call.tangents[2], summed), no_update) : no_update;
+  const ValueId sum = windows.Scatter(ScatterCombiner::kAdd, own, moved);
+  return e.Convert(e.Div(sum, e.Convert(count, summed)), operand.dtype);
 }
 
 // The factors of one place. `product` is that of those that are not 0, and `zeros` their number.

@@ -25,14 +25,14 @@ ValueId ExtremeTangent(JvpCall& call) {
   const TensorType operand = call.graph.type(x), result = call.graph.type(y);
   const ValueId repeated = e.Broadcast(y, operand.shape, KeptAxes(operand.shape.size(), reduced));
   const ValueId wins = e.Compare(CompareDirection::kEq, x, repeated);
-  // Counted in F32 at least: 16-bit floats have not all whole numbers.
-  const DType counted = operand.dtype == DType::kF64 || operand.dtype == DType::kC128 ? DType::kF64 : DType::kF32;
+  const DType counted = CountingType(operand.dtype), summed = SummingType(operand.dtype);
   const TensorType counts{.dtype = counted, .shape = operand.shape};
   ValueId count = e.Reduce(ReduceKind::kSum, e.Select(wins, e.Full(1, counts), e.Zeros(counts)), reduced);
   const ValueId one = e.Full(1, {.dtype = counted, .shape = result.shape});
   count = e.Binary(CoreOp::kMaximum, count, one);  // none where there is no element
-  const ValueId sum = e.Reduce(ReduceKind::kSum, e.Select(wins, t, e.Fill(0, x)), reduced);
-  return e.Mul(sum, e.Convert(e.Div(one, count), operand.dtype));
+  const ValueId none = e.Zeros({.dtype = summed, .shape = operand.shape});
+  const ValueId sum = e.Reduce(ReduceKind::kSum, e.Select(wins, e.Convert(t, summed), none), reduced);
+  return e.Convert(e.Mul(sum, e.Convert(e.Div(one, count), summed)), operand.dtype);
 }
 
 // A value, its tangent and their shape.

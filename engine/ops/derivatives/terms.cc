@@ -144,4 +144,8 @@ ValueId Terms::Window(ValueId x, ValueId starts, const SymbolicShape& shape) {
   return graph_.AddSized(Def(CoreOp::kGatherDynamicSliceSizes), std::move(attrs), "slice_sizes", shape, {x, starts});
 }
 
+DType CountingType(DType dtype) { return dtype == DType::kF64 || dtype == DType::kC128 ? DType::kF64 : DType::kF32; }
+
+DType SummingType(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype; }
+
 }  // namespace tensord

@@ -66,6 +66,11 @@ class Terms {
   DerivativeBuilder& graph_;
 };
 
+// Returns the dtype in which equal elements of a dtype are counted: 16-bit floats have not all whole numbers.
+DType CountingType(DType dtype);
+// Returns the dtype in which tangents of many elements are summed before they are divided: 16-bit floats overflow soon.
+DType SummingType(DType dtype);
+
 // Returns the axes 0, 1, … of a rank.
 std::vector<int64_t> AllAxes(size_t rank);
 

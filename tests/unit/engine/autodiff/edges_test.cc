@@ -147,5 +147,38 @@ TEST(DerivativesAtEdges, OfSaturatedFunctionsCancelNothing) {
   EXPECT_THAT(Gradients(InDtype("f32", "logistic(%p)"), {{20}}), ElementsAre(ElementsAre(About(std::exp(-20), 1e-6))));
 }
 
+TEST(DerivativesAtEdges, OfManyTiesInSixteenBitsAreCountedRight) {
+  const std::vector<double> ones(5000, 1);
+  for (const std::string dtype : {"f16", "bf16"}) {
+    const std::string scatter = absl::StrCat("%i = constant() {value = i32[1] [0]} %z = broadcast_in_dim(%i) {shape = ",
+                                             "[5000], broadcast_dimensions = [0]} ");
+    const auto gradients =
+        Gradients(absl::StrCat(scatter, InDtype(dtype,
+                                                "scatter(%p, %z, %q) {inserted_window_dims = [0], "
+                                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, "
+                                                "combiner = maximum}",
+                                                true)),
+                  {{0}, ones});
+    ASSERT_EQ(gradients.size(), 2u);
+    EXPECT_THAT(gradients[1], testing::Each(About(1.0 / 5000, 1e-2))) << dtype;
+  }
+}
+
+TEST(DerivativesAtEdges, OfExtremesSumNoTangentsInSixteenBits) {
+  // Tangents of 60000 at four ties: their sum is none of F16, their mean is.
+  absl::StatusOr<Graph> graph = ParseGraph(R"(graph "g" { %x = input : f64[4] %h = convert(%x) {dtype = f16}
+      %m = reduce(%h) {kind = max, dimensions = [0]} %y = convert(%m) {dtype = f64} output "y" = %y })",
+                                           CoreRegistry());
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_TRUE(InferTypes(&*graph).ok());
+  absl::StatusOr<Graph> jvp = Differentiate(*graph, {.mode = DerivativeMode::kJvp, .wrt = {}});
+  ASSERT_TRUE(jvp.ok()) << jvp.status();
+  const auto guards = InferTypes(&*jvp);
+  const std::vector<double> x(4, 2), t(4, 60000);
+  const auto results = EvaluateReference(*jvp, *guards, {LiteralOf(x), LiteralOf(t)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT((*results)[0].values<double>(), ElementsAre(60000));
+}
+
 }  // namespace
 }  // namespace tensord
