@@ -167,28 +167,96 @@ ValueId ExtremeTangent(JvpCall& call, IndexedWindows& windows) {
   return e.Convert(e.Div(sum, e.Convert(count, summed)), operand.dtype);
 }
 
-// The factors of one place. `product` is that of those that are not 0, and `zeros` their number.
-ValueId OtherFactors(Terms& e, ValueId factor, ValueId product, ValueId zeros) {
-  const ValueId none = e.Fill(0, factor), one = e.Fill(1, factor);
+// The most elements of updates for which each is compared with each.
+constexpr int64_t kMostCompared = 1024;
+
+// Returns the number of elements, or -1 if it is not known.
+int64_t CountOf(const SymbolicShape& shape) {
+  int64_t count = 1;
+  for (const Dim& dim : shape) {
+    if (!dim.is_static() || __builtin_mul_overflow(count, dim.size.constant(), &count)) return -1;
+  }
+  return count;
+}
+
+// Returns for each update the product of the other updates at its place. No zero divides, and derivatives of any order
+// follow; but it takes the square of their count.
+ValueId OthersByComparing(DerivativeBuilder& graph, IndexedWindows& windows, const SymbolicShape& operand,
+                          ValueId updates) {
+  Terms e(graph);
+  const TensorType update = graph.type(updates);
+  const Dim count(CountOf(update.shape));
+  if (count.size.constant() == 1) return e.Fill(1, updates);
+  const SymbolicShape line = {count}, square = {count, count};
+  const auto numbers = [&](int64_t size) {
+    Attributes attrs(Def(CoreOp::kIota).attrs);
+    attrs.Set("type", SharedType(TensorType{.dtype = DType::kI64, .shape = {Dim(size)}}));
+    return graph.Add(Def(CoreOp::kIota), std::move(attrs), {});
+  };
+  const auto both_ways = [&](CompareDirection direction, ValueId of) {
+    return e.Compare(direction, e.Broadcast(of, square, {0}), e.Broadcast(of, square, {1}));
+  };
+  const ValueId places = e.Reshape(windows.Gather(e.Reshape(numbers(CountOf(operand)), operand)), line);
+  const ValueId fits = e.Broadcast(e.Reshape(windows.Fits(), line), square, {0});
+  const ValueId is_other = both_ways(CompareDirection::kNe, numbers(count.size.constant()));
+  const ValueId counts =
+      e.Binary(CoreOp::kAnd, e.Binary(CoreOp::kAnd, is_other, fits), both_ways(CompareDirection::kEq, places));
+  const ValueId repeated = e.Broadcast(e.Reshape(updates, line), square, {0});
+  const ValueId factors = e.Select(counts, repeated, e.Full(1, {.dtype = update.dtype, .shape = square}));
+  return e.Reshape(e.Reduce(ReduceKind::kProduct, factors, {0}), update.shape);
+}
+
+DType WiderType(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+    case DType::kBF16:
+      return DType::kF32;
+    case DType::kF32:
+      return DType::kF64;
+    case DType::kC64:
+      return DType::kC128;
+    default:
+      return dtype;
+  }
+}
+
+// The same in linear time: the product of all that are not 0, divided by the update, and 0 where another one is 0. It
+// is computed in a wider dtype, which keeps it in range.
+ValueId OthersByDividing(DerivativeBuilder& graph, IndexedWindows& windows, const TensorType& operand,
+                         ValueId updates) {
+  Terms e(graph);
+  const DType dtype = operand.dtype, wide = WiderType(dtype);
+  const ValueId factor = e.Convert(updates, wide);
+  const TensorType update{.dtype = wide, .shape = graph.type(updates).shape};
+  const TensorType wide_operand{.dtype = wide, .shape = operand.shape};
+  const TensorType count_operand{.dtype = DType::kI64, .shape = operand.shape};
+  const TensorType count_update{.dtype = DType::kI64, .shape = update.shape};
+  const ValueId none = e.Zeros(update), one = e.Full(1, update);
   const ValueId is_zero = e.Compare(CompareDirection::kEq, factor, none);
-  const ValueId quotient = e.Div(product, e.Select(is_zero, one, factor));
-  const ValueId wanted = e.Select(is_zero, one, none);  // the zeros among them that are this factor itself
-  return e.Select(e.Compare(CompareDirection::kEq, zeros, wanted), quotient, none);
+  const ValueId rest = e.Select(is_zero, one, factor);
+  const ValueId own_zeros = e.Select(is_zero, e.Full(1, count_update), e.Zeros(count_update));
+  const ValueId zeros = windows.Gather(windows.Scatter(ScatterCombiner::kAdd, e.Zeros(count_operand), own_zeros));
+  const ValueId product = windows.Gather(windows.Scatter(ScatterCombiner::kMultiply, e.Full(1, wide_operand), rest));
+  const ValueId is_only_zero = e.Compare(CompareDirection::kEq, zeros, own_zeros);
+  return e.Convert(e.Select(is_only_zero, e.Div(product, rest), none), dtype);
 }
 
 // Each factor's tangent, times all other factors at its place.
 ValueId ProductTangent(JvpCall& call, IndexedWindows& windows) {
   Terms e(call.graph);
   const ValueId x = call.operands[0], updates = call.operands[2];
-  const auto is_zero = [&e](ValueId factor) { return e.Compare(CompareDirection::kEq, factor, e.Fill(0, factor)); };
-  const auto count = [&](ValueId factor) { return e.Select(is_zero(factor), e.Fill(1, factor), e.Fill(0, factor)); };
-  const auto rest = [&](ValueId factor) { return e.Select(is_zero(factor), e.Fill(1, factor), factor); };
-  const ValueId zeros = windows.Scatter(ScatterCombiner::kAdd, count(x), count(updates));
-  const ValueId product = windows.Scatter(ScatterCombiner::kMultiply, rest(x), rest(updates));
-  const ValueId own = call.has(0) ? e.Mul(call.tangents[0], OtherFactors(e, x, product, zeros)) : e.Fill(0, x);
+  const TensorType operand = call.graph.type(x);
+  ValueId own = e.Zeros(operand);
+  if (call.has(0)) {
+    own = e.Mul(call.tangents[0], windows.Scatter(ScatterCombiner::kMultiply, e.Full(1, operand), updates));
+  }
   if (!call.has(2)) return own;
-  const ValueId others = OtherFactors(e, updates, windows.Gather(product), windows.Gather(zeros));
-  return windows.Scatter(ScatterCombiner::kAdd, own, e.Mul(call.tangents[2], others));
+  const int64_t count = CountOf(call.graph.type(updates).shape);
+  const bool is_small = count >= 0 && count <= kMostCompared && CountOf(operand.shape) >= 0;
+  const ValueId others = is_small ? OthersByComparing(call.graph, windows, operand.shape, updates)
+                                  : OthersByDividing(call.graph, windows, operand, updates);
+  const ValueId slopes = e.Mul(windows.Gather(x), others);
+  return windows.Scatter(ScatterCombiner::kAdd, own, e.Mul(call.tangents[2], slopes));
 }
 
 }  // namespace

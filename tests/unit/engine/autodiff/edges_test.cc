@@ -147,6 +147,34 @@ TEST(DerivativesAtEdges, OfSaturatedFunctionsCancelNothing) {
   EXPECT_THAT(Gradients(InDtype("f32", "logistic(%p)"), {{20}}), ElementsAre(ElementsAre(About(std::exp(-20), 1e-6))));
 }
 
+// Returns the tangents of the cotangent of `first` for the tangent 1 of `second`: mixed second derivatives of %y.
+std::vector<double> SecondDerivatives(const std::string& node, const std::vector<std::vector<double>>& arguments,
+                                      const std::string& first, const std::string& second) {
+  std::string text = "graph \"g\" {\n";
+  std::vector<Literal> literals;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    absl::StrAppend(&text, "%", std::string(1, static_cast<char>('a' + i)), " = input : f64[", arguments[i].size(),
+                    "]\n");
+    literals.push_back(LiteralOf(arguments[i]));
+  }
+  absl::StatusOr<Graph> graph = ParseGraph(absl::StrCat(text, node, "\noutput \"y\" = %y\n}"), CoreRegistry());
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE(InferTypes(&*graph).ok());
+  const ConcreteType result = ToConcreteType(graph->type(graph->outputs()[0].value));
+  literals.push_back(LiteralOf(std::vector<double>(static_cast<size_t>(result.shape[0]), 1)));
+  absl::StatusOr<Graph> vjp = Differentiate(*graph, {.mode = DerivativeMode::kVjp, .wrt = {first}});
+  EXPECT_TRUE(vjp.ok()) << vjp.status();
+  EXPECT_TRUE(InferTypes(&*vjp).ok());
+  absl::StatusOr<Graph> jvp = Differentiate(*vjp, {.mode = DerivativeMode::kJvp, .wrt = {second}});
+  EXPECT_TRUE(jvp.ok()) << jvp.status();
+  const auto guards = InferTypes(&*jvp);
+  literals.push_back(LiteralOf(std::vector<double>(arguments[static_cast<size_t>(second[0] - 'a')].size(), 1)));
+  const auto results = EvaluateReference(*jvp, *guards, literals);
+  EXPECT_TRUE(results.ok()) << results.status();
+  if (!results.ok()) return {};
+  return {(*results)[0].values<double>().begin(), (*results)[0].values<double>().end()};
+}
+
 TEST(DerivativesAtEdges, OfManyTiesInSixteenBitsAreCountedRight) {
   const std::vector<double> ones(5000, 1);
   for (const std::string dtype : {"f16", "bf16"}) {
@@ -178,6 +206,43 @@ TEST(DerivativesAtEdges, OfExtremesSumNoTangentsInSixteenBits) {
   const auto results = EvaluateReference(*jvp, *guards, {LiteralOf(x), LiteralOf(t)});
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_THAT((*results)[0].values<double>(), ElementsAre(60000));
+}
+
+TEST(DerivativesAtEdges, OfMultiplyingScattersStayInRange) {
+  const auto scatter = [](int updates) {
+    return absl::StrCat("%i = constant() {value = i32[1] [0]} %z = broadcast_in_dim(%i) {shape = [", updates,
+                        "], broadcast_dimensions = [0]} ",
+                        InDtype("f32",
+                                "scatter(%p, %z, %q) {inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+                                "index_vector_dim = 1, combiner = multiply}",
+                                true));
+  };
+  EXPECT_THAT(Gradients(scatter(2), {{1e-30}, {1e-30, 1e20}}),
+              ElementsAre(ElementsAre(About(1e-10, 1e-6)), ElementsAre(About(1e-10, 1e-6), 0)));
+  EXPECT_THAT(Gradients(scatter(1), {{1e30}, {1e30}}),
+              ElementsAre(ElementsAre(About(1e30, 1e-6)), ElementsAre(About(1e30, 1e-6))));
+  // Too many to compare each with each: by division, in a wider dtype.
+  std::vector<double> many(2000, 1);
+  many[0] = many[1] = many[2] = 1e-20, many[3] = many[4] = 1e20;
+  const auto gradients = Gradients(scatter(2000), {{1}, many});
+  ASSERT_EQ(gradients.size(), 2u);
+  EXPECT_THAT(gradients[1][0], About(1, 1e-6));
+  EXPECT_THAT(gradients[1][5], About(1e-20, 1e-6));
+  many[7] = 0;
+  const auto one_zero = Gradients(scatter(2000), {{1}, many});
+  ASSERT_EQ(one_zero.size(), 2u);
+  EXPECT_EQ(one_zero[1][0], 0);
+  EXPECT_THAT(one_zero[1][7], About(1e-20, 1e-6));
+}
+
+TEST(DerivativesAtEdges, OfMultiplyingScattersAreRightToSecondOrderAtZeros) {
+  const std::string scatter = R"(%i = constant() {value = i32[4] [0, 1, 0, 7]}
+    %y = scatter(%a, %i, %b) {inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1,
+      combiner = multiply})";
+  const std::vector<std::vector<double>> at = {{0, 5}, {3, 0, 0, 9}};
+  EXPECT_THAT(SecondDerivatives(scatter, at, "a", "b"), ElementsAre(3, 1));
+  EXPECT_THAT(SecondDerivatives(scatter, at, "b", "a"), ElementsAre(0, 1, 3, 0));
+  EXPECT_THAT(SecondDerivatives(scatter, {{2, 5}, {0, 0, 0, 9}}, "b", "b"), ElementsAre(2, 0, 2, 0));
 }
 
 }  // namespace
