@@ -9,6 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
 #include "engine/ir/derivative.h"
+#include "engine/ops/core_ops.h"
 
 namespace tensord {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 // Returns the number of operands that the op computes with; only the sizes of others are used.
 size_t ComputedOperands(const Node& node) {
   const size_t count = node.operands.size();
+  if (Is(*node.op, CoreOp::kPadToMatch)) return 1;
   return node.op->has(kShapeSources) ? std::min(count, static_cast<size_t>(node.op->max_operands)) : count;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/autodiff/differentiate.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
@@ -243,6 +244,19 @@ TEST(DerivativesAtEdges, OfMultiplyingScattersAreRightToSecondOrderAtZeros) {
   EXPECT_THAT(SecondDerivatives(scatter, at, "a", "b"), ElementsAre(3, 1));
   EXPECT_THAT(SecondDerivatives(scatter, at, "b", "a"), ElementsAre(0, 1, 3, 0));
   EXPECT_THAT(SecondDerivatives(scatter, {{2, 5}, {0, 0, 0, 9}}, "b", "b"), ElementsAre(2, 0, 2, 0));
+}
+
+TEST(DerivativesAtEdges, AskForNoRuleOfAReference) {
+  absl::StatusOr<Graph> graph = ParseGraph(R"(graph "g" { %x = input : f64[2] %a = input : f64[3,3]
+      %q:2 = tensord.linalg.v1.HouseholderQr(%a) %y = pad_to_match(%x, %q:0) {dimension = 0} output "y" = %y })",
+                                           FamilyRegistry());
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto types = InferTypes(&*graph);
+  ASSERT_TRUE(types.ok()) << types.status();
+  for (const DerivativeMode mode : {DerivativeMode::kJvp, DerivativeMode::kVjp}) {
+    const absl::StatusOr<Graph> derivative = Differentiate(*graph, {.mode = mode, .wrt = {}});
+    EXPECT_TRUE(derivative.ok()) << derivative.status();
+  }
 }
 
 }  // namespace
