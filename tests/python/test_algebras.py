@@ -76,6 +76,26 @@ class Results(ServerTest):
                         np.testing.assert_array_equal(program(a, b), want)
                         self.assertEqual(program(a, b).dtype, want.dtype)
 
+    def test_sums_keep_their_type(self):
+        random = np.random.default_rng(8)
+        ways = {
+            "sum": (lambda x: td.sum(x, axis=0), lambda x, add: add(x, axis=0)),
+            "method": (lambda x: x.sum(axis=1, keepdims=True), lambda x, add: add(x, axis=1, keepdims=True)),
+            "all": (lambda x: x.sum(), lambda x, add: add(x)),
+            "trace": (td.trace, lambda x, add: add(np.diagonal(x))),
+            "initial": (lambda x: td.sum(x, axis=0, initial=1), lambda x, add: add(x, axis=0, initial=1)),
+        }
+        for algebra, add in SUMS.items():
+            for dtype in DTYPES[algebra]:
+                x = numbers(random, (4, 4), dtype)
+                for name, (function, reference) in ways.items():
+                    if name == "initial" and dtype == "bool":
+                        continue
+                    with self.subTest(name, algebra=algebra, dtype=dtype):
+                        got, want = self.compile(function, x, algebra=algebra)(x), reference(x, add)
+                        np.testing.assert_array_equal(got, want)
+                        self.assertEqual(got.dtype, np.dtype(dtype))
+
     def test_all_pairs_shortest_paths_by_squaring(self):
         random = np.random.default_rng(6)
         weights = random.integers(1, 100, (60, 60)).astype("float64")

@@ -28,11 +28,12 @@ def _restored(x, result, axes):
 
 
 def _accumulated(x, dtype):
-    """x in the type that NumPy adds up in: small integers and booleans in int64."""
+    """x in the type that NumPy adds up in: small integers and booleans in int64. In an algebra in its own: no sum has more
+    bits than its elements there, and none has a conversion."""
     x = as_array(x)
     if dtype is not None:
         return as_array(x, dtype)
-    return x if x.dtype.is_inexact else x.builder.convert(x, dtypes.int64)
+    return x if x.dtype.is_inexact or x.builder.graph.algebra else x.builder.convert(x, dtypes.int64)
 
 
 def _masked(x, where, identity):

@@ -28,9 +28,10 @@ def real_inexact(name, kind, x):
 
 
 def rounded_once(function, *operands):
-    """The function of operands of one type; of 16-bit floats in float32, so that the result alone is rounded to 16 bits."""
+    """The function of operands of one type; of 16-bit floats in float32, so that the result alone is rounded to 16 bits.
+    In an algebra, which converts nothing and whose sums round nothing, in their own type."""
     dtype = operands[0].dtype
-    if dtype.bits != 16:
+    if dtype.bits != 16 or operands[0].builder.graph.algebra:
         return function(*operands)
     return as_array(function(*(as_array(operand, dtypes.float32) for operand in operands)), dtype)
 
