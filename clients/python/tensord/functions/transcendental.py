@@ -3,8 +3,8 @@
 import math
 
 from tensord import dtypes
-from tensord.functions.arithmetic import abs, add, divide, multiply, negative, square, subtract
-from tensord.functions.logic import equal, imag, isinf, logical_or, real, where
+from tensord.functions.arithmetic import abs, add, divide, multiply, square, subtract
+from tensord.functions.logic import equal, greater_equal, imag, isinf, logical_and, logical_or, real, where
 from tensord.tracing import pointwise
 from tensord.tracing.lifting import as_array, broadcast, promoted, result_type
 from tensord.tracing.ufuncs import ufunc
@@ -60,10 +60,14 @@ def logaddexp(x, y):
 
 
 def _log_of_sum(x, y):
-    greater_ = x.builder.binary("MAXIMUM", x, y)
-    difference = negative(abs(subtract(x, y)))
+    # Chosen by a comparison, which has no slope, so that derivatives of any order are right where x = y: the slopes of
+    # maximum and abs jump there.
+    is_ordered = greater_equal(x, y)
+    larger, lesser = where(is_ordered, x, y), where(is_ordered, y, x)
     # Equal infinities have no difference.
-    return add(greater_, log1p(exp(where(equal(x, y), pointwise.like(x, 0), difference))))
+    are_infinite = logical_and(equal(x, y), isinf(x))
+    difference = where(are_infinite, pointwise.like(x, 0), subtract(lesser, larger))
+    return add(larger, log1p(exp(difference)))
 
 
 @ufunc
@@ -90,10 +94,11 @@ def hypot(x, y):
 
 
 def _hypotenuse(x, y):
-    x, y = abs(x), abs(y)
-    large, small = x.builder.binary("MAXIMUM", x, y), x.builder.binary("MINIMUM", x, y)
+    # Chosen by a comparison, and the smaller one with its sign: as in _log_of_sum.
+    is_ordered = greater_equal(abs(x), abs(y))
+    large, small = where(is_ordered, x, y), where(is_ordered, y, x)
     ratio = divide(small, where(equal(large, 0), pointwise.like(x, 1), large))
-    scaled = multiply(large, sqrt(add(1, square(ratio))))
+    scaled = multiply(abs(large), sqrt(add(1, square(ratio))))
     infinite = logical_or(isinf(x), isinf(y))
     return where(infinite, pointwise.like(x, math.inf), scaled)
 
