@@ -35,6 +35,10 @@ NO_RESULTS = {
     "sizes that overflow": result(shape=(1 << 62, 4), data=b"") * 2,
     "too many axes": result(shape=(1,) * 100, data=b"\0" * 8) * 2,
     "an unknown type": result(dtype=999) * 2,
+    "another type": result(dtype=td.int64.wire) * 2,
+    "a second one of another type": result() + result(dtype=td.int64.wire),
+    "another size": result(shape=(3,), data=b"\0" * 24) * 2,
+    "another rank": result(shape=(2, 1)) * 2,
     "too few bytes": result(data=b"\0" * 15) * 2,
     "a result without a tensor": b"\x12\x00" * 2,
     "a number for a result": b"\x10\x05" * 2,
@@ -66,6 +70,11 @@ NO_DOWNLOADS = {
     "sizes that overflow": [header(shape=(1 << 62, 1 << 62))],
     "too many axes": [header(shape=(1,) * 100)],
     "an unknown type": [header(dtype=999)],
+    "another type": [header(dtype=td.int64.wire), chunk(b"\0" * 16)],
+    "another size": [header(shape=(1,)), chunk(b"\0" * 8)],
+    "another rank": [header(shape=(1, 2)), chunk(b"\0" * 16)],
+    "a size beyond this machine": [header(shape=(25 * 10**12,))],
+    "a size beyond all machines": [header(shape=(1 << 59,))],
     "a chunk that is none": [header(), b"\xff" * 9],
     "half a chunk": [header(), chunk(b"\0" * 16)[:-2]],
     "a number for bytes": [header(), b"\x7a\x02\x78\x05"],
@@ -95,6 +104,18 @@ class UnreadableAnswers(StandInTestCase):
                     self.server.answers = {method: lambda request, context: answer}
                     self.assert_refused(call)
 
+    def test_names_that_are_missing(self):
+        calls = {
+            "Compile": lambda: self.compile(lambda x: x, td.spec(2)),
+            "OpenSession": self.client.session,
+            "GetProgram": lambda: self.client.get_program("f"),
+        }
+        for method, call in calls.items():
+            with self.subTest(method):
+                self.server.answers = {method: lambda request, context: b""}
+                with self.assertRaisesRegex(td.DataLoss, "without its name"):
+                    call()
+
     def test_uploads(self):
         session = self.client.session()
         for answer in NO_MESSAGES:
@@ -116,6 +137,43 @@ class UnreadableAnswers(StandInTestCase):
             with self.subTest(name):
                 self.server.answers = {"Execute": lambda request, context: answer}
                 self.assert_refused(lambda: program(np.ones(2)))
+                self.assert_refused(lambda: td.evaluate(lambda x: (x + x, x * x), np.ones(2), client=self.client))
+
+    def test_sizes_that_the_arguments_decide(self):
+        program = self.compile(lambda x, y: (td.concatenate([x, x, y]), y), td.spec("n"), td.spec("m"))
+        session = self.client.session()
+        arguments = np.ones(3), session.put(np.ones(4))
+
+        def answer(first, second, kept):
+            empty = {"data": b""} if kept else {}
+            return lambda request, context: b"".join(
+                result(shape=(size,), **({"data": b"\0" * 8 * size} | empty)) for size in (first, second)
+            )
+
+        for kept in (False, True):
+            for sizes in ((11, 4), (10, 3), (10, 5)):
+                with self.subTest(sizes, kept=kept):
+                    self.server.answers = {"Execute": answer(*sizes, kept)}
+                    with self.assertRaisesRegex(td.DataLoss, "the program has spec"):
+                        program(*arguments, keep=kept, session=session)
+            self.server.answers = {"Execute": answer(10, 4, kept)}
+            self.assertEqual([one.shape for one in program(*arguments, keep=kept, session=session)], [(10,), (4,)])
+
+    def test_sizes_that_are_none_are_the_servers_to_refuse(self):
+        n, m = td.dims.Dim.symbol("n"), td.dims.Dim.symbol("m")
+        program = self.compile(lambda x, y: (td.zeros((n // m,)), td.zeros((n - m,))), td.spec("n"), td.spec("m"))
+        specs = {shapes: program.specs_of_results([(np.ones(size), td.float64) for size in shapes])
+                 for shapes in ((7, 2), (7, 0), (1, 2))}  # fmt: skip
+        self.assertEqual(specs[7, 2], [td.spec(3), td.spec(5)])
+        self.assertEqual(specs[7, 0], [td.spec((n // m,)), td.spec(7)])
+        self.assertEqual(specs[1, 2], [td.spec(0), td.spec((n - m,))])
+
+    def test_a_tensor_that_does_not_fit_here(self):
+        session = self.client.session()
+        grown = td.RemoteArray(session, "t1", td.float64, (1 << 57,))  # of a size that a run decided
+        self.server.answers = {"GetTensor": lambda request, context: iter([header(shape=(1 << 57,))])}
+        with self.assertRaisesRegex(td.ResourceExhausted, "no memory"):
+            grown.fetch()
 
     def test_results_of_a_pipeline(self):
         program = self.compile(lambda x: (x + x, x * x), td.spec(2))

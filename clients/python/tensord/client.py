@@ -10,7 +10,7 @@ from tensord import contract, dtypes, errors
 from tensord.access import Access, is_local
 from tensord.arguments.numpy_arrays import numpy_array
 from tensord.calls import resumed, shared_transfer, transfer, wire
-from tensord.calls.answers import read
+from tensord.calls.answers import check_results, read, read_name
 from tensord.calls.attempts import Attempts, may_have_run
 from tensord.calls.channel import default_target, open_channel
 from tensord.calls.deadline import Deadline, timeout_of_call
@@ -117,12 +117,17 @@ class Client:
         """Compiles a contract.Graph, or finds it compiled; the contract.CompileResponse. Idempotent."""
         options = compile_options(device, disabled_passes)
         request = contract.CompileRequest(graph=graph, options=options)
-        return self.unary("Compile", request, contract.CompileResponse, timeout, route or route_of_program(graph, options))
+        route = route or route_of_program(graph, options)
+        response = self.unary("Compile", request, contract.CompileResponse, timeout, route)
+        read_name(response.program.fingerprint, "a program")
+        return response
 
     def get_program(self, fingerprint, *, timeout=None, route=None):
         """The contract.Program of a compiled program. Raises FailedPrecondition where the server has none."""
         request = contract.GetProgramRequest(fingerprint=fingerprint)
-        return self.unary("GetProgram", request, contract.Program, timeout, route)
+        program = self.unary("GetProgram", request, contract.Program, timeout, route)
+        read_name(program.fingerprint, "a program")
+        return program
 
     def explain(self, program, *, device="", disabled_passes=(), timeout=None):
         """Why a program (a fingerprint or a contract.Graph) runs as it does, as text."""
@@ -179,6 +184,7 @@ class Client:
         keep=(),
         alignment=None,
         route=None,
+        specs=None,
     ):
         """Runs a program, a fingerprint or a contract.Graph, on NumPy arrays; (list of arrays, Stats).
 
@@ -188,7 +194,8 @@ class Client:
         fingerprint must have been compiled with row-major order, as Client.compile does.
 
         session: the Session of arguments that are RemoteArrays, and of results to be kept: those whose place in `keep`
-        is true come back as RemoteArrays. route: the key that a fingerprint's program has for a balancer.
+        is true come back as RemoteArrays. route: the key that a fingerprint's program has for a balancer. specs: the
+        Specs that the results are known to have; others raise DataLoss.
         """
         alignment = alignment or wire.ResponseAlignment()
         memory = self.shared_memory
@@ -222,7 +229,7 @@ class Client:
             if not shared or not shared.failed(getattr(failure, "reason", "")):
                 raise
             options = {"device": device, "disabled_passes": disabled_passes, "priority": priority, "profile": profile}
-            options.update(session=session, keep=keep, alignment=alignment, route=route)
+            options.update(session=session, keep=keep, alignment=alignment, route=route, specs=specs)
             return self.execute(program, arguments, timeout=deadline.left(), **options)
         round_trip_time = time.perf_counter() - begin
         try:
@@ -233,6 +240,8 @@ class Client:
             raise errors.from_wire(read(contract.Error, error))
         alignment.learn(payloads, request_id)
         _mark_donated(arguments)
+        if specs is not None:
+            check_results(payloads, specs)
         handles += [""] * (len(payloads) - len(handles))
         results = [self._result(payload, handle, session) for payload, handle in zip(payloads, handles)]
         return results, Stats(stats, round_trip_time)
@@ -357,12 +366,12 @@ class Client:
                     return
             resumed.upload(call, get_tensor, header, data, deadline.left(), was_sent)
 
-    def download(self, request, nbytes, timeout, route=None):
-        """The array of a GetTensorRequest, which has that many bytes, by several calls where the connection breaks."""
+    def download(self, request, dtype, shape, timeout, route=None):
+        """The array of a GetTensorRequest, of this dtype and shape, by several calls where the connection breaks."""
         deadline, memory, get_tensor = self.deadline(timeout), self._transfer_memory(), self._get_tensor(route)
         with self._readable_answers():
-            array = memory and shared_transfer.download(get_tensor, memory, request, nbytes, deadline)
-            return resumed.download(get_tensor, request, deadline.left()) if array is None else array
+            array = memory and shared_transfer.download(get_tensor, memory, request, deadline, dtype, shape)
+            return resumed.download(get_tensor, request, deadline.left(), dtype, shape) if array is None else array
 
     def _transfer_memory(self):
         memory = self.shared_memory

@@ -8,7 +8,7 @@ import time
 
 from tensord import contract, errors
 from tensord.calls import wire
-from tensord.calls.answers import read
+from tensord.calls.answers import check_results, read
 from tensord.calls.deadline import Deadline
 from tensord.calls.shared_memory import SharedCall
 
@@ -74,7 +74,7 @@ class Pipeline:
         with self._lock:  # requests go out in the order of their ids
             if self._closed or self._ended.is_set():
                 raise self._failure or errors.Cancelled("the pipeline is closed")
-            run = _Run(self, next(self._ids), program, kept, shared)
+            run = _Run(self, next(self._ids), program, program.specs_of_results(arguments), kept, shared)
             request = self.session.client.encode_run(
                 fingerprint,
                 arguments,
@@ -173,13 +173,13 @@ class Pipeline:
 class _Run:
     """One run on its way: what the caller has of its results, and how they come to be."""
 
-    def __init__(self, pipeline, run_id, program, kept, shared):
+    def __init__(self, pipeline, run_id, program, specs, kept, shared):
         session = pipeline.session
-        specs = program.output_specs
         kept = list(kept) + [False] * (len(specs) - len(kept))
         self.id, self.pipeline, self._program = run_id, pipeline, program
         self.handles = [session.new_handle() if one else "" for one in kept]
         self._begin = time.perf_counter()
+        self._specs = specs  # of the results, as far as they are known
         self._shared = shared  # a SharedCall until it is answered, or None
         self._answered = threading.Event()
         self._results = [
@@ -202,8 +202,7 @@ class _Run:
         return self._shared.spaces if self._shared else ()
 
     def finish(self, payloads, stats):
-        if len(payloads) != len(self._results):
-            raise errors.DataLoss(f"the server sent {len(payloads)} results, the program has {len(self._results)}")
+        check_results(payloads, self._specs)
         for result, handle, payload in zip(self._results, self.handles, payloads):
             if handle:
                 if payload is None:

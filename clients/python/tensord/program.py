@@ -97,10 +97,19 @@ class Traced:
             return [True] * len(self.output_specs) if keep else []
         return [bool(kept) for kept in self._results.leaves_of(keep)]
 
+    def specs_of_results(self, arguments):
+        """The Specs of the results for arguments as flatten_arguments returns them: without the symbols whose sizes
+        these have."""
+        if all(dims.all_static(one.shape) for one in self.output_specs):
+            return self.output_specs
+        sizes = {}
+        for argument, expected in zip(arguments, self.input_specs):
+            remote = remote_of(argument)
+            _binds(expected.shape, argument[0].shape if remote is None else remote.shape, sizes)
+        return [Spec([_known(size, sizes) for size in one.shape], one.dtype) for one in self.output_specs]
+
     def unflatten_results(self, arrays):
-        """Results in the structure that the function returned. Raises DataLoss where there are fewer or more."""
-        if len(arrays) != len(self.output_specs):
-            raise errors.DataLoss(f"the server sent {len(arrays)} results, the program has {len(self.output_specs)}")
+        """Results in the structure that the function returned."""
         return self._results.build(iter(arrays))
 
 
@@ -203,6 +212,17 @@ def _binds(expected, shape, sizes):
     )
 
 
+def _known(size, sizes):
+    """The size as a number where the symbols' sizes decide it, else as it is: where it is none, the server says so."""
+    if not dims.leaves_of(size) <= sizes.keys():
+        return size
+    try:
+        number = dims.evaluate(size, sizes)
+    except ZeroDivisionError:
+        return size
+    return number if number >= 0 else size
+
+
 class CompiledProgram:
     """A function compiled on a server; call it with NumPy arrays. Made by td.compile. Thread-safe.
 
@@ -266,6 +286,7 @@ class CompiledProgram:
         options = {"priority": priority, "profile": profile}
         options["session"] = session or session_of(arguments)
         options["keep"] = kept
+        options["specs"] = self._traced.specs_of_results(arguments)
         if any(options["keep"]) and options["session"] is None:
             raise ValueError("keep needs a session: pass session=client.session(), or an argument that one keeps")
         arrays, stats = self._execute(arguments, options, self._client.deadline(timeout))
@@ -279,6 +300,10 @@ class CompiledProgram:
     def argument_leaves(self, args, named):
         """The leaves of a call's arguments, unchecked, in the order of the graph's inputs."""
         return self._traced.argument_leaves(args, named)
+
+    def specs_of_results(self, arguments):
+        """The Specs of the results of a call, as far as its arguments, as `prepare` returns them, decide them."""
+        return self._traced.specs_of_results(arguments)
 
     def unflatten_results(self, results):
         """Results in the structure that the function returned."""
@@ -385,13 +410,15 @@ def evaluate(function, *args, client=None, device="", static=None, timeout=None,
     """Evaluates a function on NumPy arrays in one call, which carries the graph along.
 
     For one-off work: a program that is called often is better compiled, though the server keeps what it compiled here
-    too. Arguments may be RemoteArrays of one Session, or donations of them. with_stats=True returns (results, Stats). algebra: as of td.compile.
+    too. Arguments may be RemoteArrays of one Session, or donations of them. with_stats=True returns (results, Stats).
+    algebra: as of td.compile.
     """
     args, named = with_lists_as_arrays(args), with_lists_as_arrays(named)
     session = session_of(tree.flatten((args, named))[0])
     client = client or (session.client if session else default_client())
     traced = make_graph(function, *args, static=static, algebra=algebra, client=client, **named)
-    arguments, options = traced.flatten_arguments(args, named), {"device": device, "timeout": timeout, "profile": profile}
+    arguments = traced.flatten_arguments(args, named)
+    options = {"device": device, "timeout": timeout, "profile": profile, "specs": traced.specs_of_results(arguments)}
     arrays, stats = client.execute(traced.graph, arguments, session=session, **options)
     results = traced.unflatten_results(arrays)
     return (results, stats) if with_stats else results

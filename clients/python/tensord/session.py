@@ -6,6 +6,7 @@ import math
 from tensord import contract, dtypes
 from tensord.arguments.numpy_arrays import numpy_array
 from tensord.calls import transfer, wire
+from tensord.calls.answers import read_name
 from tensord.calls.routing import new_session_route
 from tensord.dims import is_static
 from tensord.pipeline import Pipeline
@@ -117,7 +118,7 @@ class Session:
             request.lease.seconds, request.lease.nanos = int(lease), int(lease % 1 * 1e9)
         self.client, self.route = client, route or new_session_route()
         opened = self._unary("OpenSession", request, contract.Session, timeout)
-        self.id = opened.id
+        self.id = read_name(opened.id, "a session")
         self.lease = opened.lease.seconds + opened.lease.nanos * 1e-9
         self._numbers = itertools.count(1)
         self._closed = False
@@ -182,7 +183,7 @@ class Session:
             raise ValueError(f"{remote!r} was deleted or donated")
         remote.wait()
         request = contract.GetTensorRequest(session=self.id, handle=remote.handle, order=contract.ROW_MAJOR)
-        return self.client.download(request, remote.dtype.itemsize * math.prod(remote.shape), timeout, self.route)
+        return self.client.download(request, remote.dtype, remote.shape, timeout, self.route)
 
     def _unary(self, method, request, response_class, timeout):
         return self.client.unary(method, request, response_class, timeout, self.route)

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from tensord import contract, errors
+from tensord import contract, dtypes, errors
 from tensord.calls import transfer
 from tensord.calls.answers import read
 from tensord.calls.attempts import Attempts, is_broken
@@ -52,9 +52,11 @@ def upload(call, fetch, header, data, timeout, was_sent=False):
 def _is_there(fetch, header, data, timeout):
     """Tell whether the tensor under the handle is this one; if not, another was there all the time."""
     request = contract.GetTensorRequest(session=header.session, handle=header.handle, order=header.order)
-    there = _gather(fetch, request, timeout)
-    same_type = there.header.dtype == header.dtype and list(there.header.shape) == list(header.shape)
-    return same_type and np.array_equal(there.take().reshape(-1).view(np.uint8), np.frombuffer(data, np.uint8))
+    try:
+        there = download(fetch, request, timeout, dtypes.from_wire(header.dtype), tuple(header.shape))
+    except transfer.OtherTensor:
+        return False
+    return np.array_equal(there.reshape(-1).view(np.uint8), np.frombuffer(data, np.uint8))
 
 
 def _clean_up(call, header, failure):
@@ -73,21 +75,16 @@ def _clean_up(call, header, failure):
         return
 
 
-def download(call, request, timeout):
-    """The array that a contract.GetTensorRequest asks for. call(request, timeout, read): a call of GetTensor."""
-    return _gather(call, request, timeout).take()
-
-
-def _gather(call, request, timeout):
-    """A Gathering of all bytes."""
-    gathering = transfer.Gathering()
+def download(call, request, timeout, dtype=None, shape=None):
+    """The array that a contract.GetTensorRequest asks for, of this dtype and shape where they are known.
+    call(request, timeout, read): a call of GetTensor."""
+    gathering = transfer.Gathering(dtype, shape)
     attempts = Attempts(Deadline(timeout))
     while True:
         begin = request.offset = gathering.arrived
         try:
             call(request.SerializeToString(), attempts.left(), gathering.add)
-            gathering.take()
-            return gathering
+            return gathering.take()
         except (errors.Unavailable, transfer.WrongChecksum, transfer.EndedEarly) as failure:
             if isinstance(failure, errors.Error) and not is_broken(failure):
                 raise

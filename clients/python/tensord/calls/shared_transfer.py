@@ -1,5 +1,7 @@
 """Whole tensors to a session and back through shared memory, by one call; what cannot go that way goes in messages."""
 
+import math
+
 import numpy as np
 
 from tensord import contract, errors
@@ -33,9 +35,10 @@ def upload(call, memory, header, data, deadline):
     return True, False
 
 
-def download(call, memory, request, nbytes, deadline):
-    """The array of that many bytes, which lies in shared memory; None where it is to come in messages. call and request
-    as in resumed.download."""
+def download(call, memory, request, deadline, dtype, shape):
+    """The array of this dtype and shape, which lies in shared memory; None where it is to come in messages. call and
+    request as in resumed.download."""
+    nbytes = dtype.itemsize * math.prod(shape)
     if nbytes < SHARED_FROM:
         return None
     shared = SharedCall(memory, (nbytes,), deadline.half())
@@ -44,7 +47,7 @@ def download(call, memory, request, nbytes, deadline):
         return None
     own = contract.GetTensorRequest.FromString(request.SerializeToString())
     own.shared.CopyFrom(space)
-    gathering = transfer.Gathering(shared.spaces[0])
+    gathering = transfer.Gathering(dtype, shape, shared.spaces[0])
     try:
         call(own.SerializeToString(), deadline.left(), gathering.add)
     except BaseException as failure:

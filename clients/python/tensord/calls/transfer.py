@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tensord import contract, dtypes
+from tensord import contract, dtypes, errors
 from tensord.calls import wire
 from tensord.calls.answers import read
 from tensord.calls.crc32c import crc32c
@@ -53,6 +53,10 @@ class WrongChecksum(BrokenTransfer):
     """A chunk came to harm on its way."""
 
 
+class OtherTensor(BrokenTransfer):
+    """A download of another dtype or shape than the tensor has."""
+
+
 class EndedEarly(BrokenTransfer):
     """A call that ended well and without all of its answer: gRPC lets go of messages that nobody has read yet where the
     connection breaks behind them."""
@@ -61,9 +65,10 @@ class EndedEarly(BrokenTransfer):
 class Gathering:
     """An array whose chunks come one after the other, in one download or in several that each go on."""
 
-    def __init__(self, space=None):
-        """space: the Block of shared memory that all of it may be in, instead of in chunks."""
-        self._space = space
+    def __init__(self, dtype=None, shape=None, space=None):
+        """dtype and shape: those that it must have, None where any will do. space: the Block of shared memory that all
+        of it may be in, instead of in chunks."""
+        self._dtype, self._shape, self._space = dtype, shape, space
         self.arrived = 0  # bytes
         self.header = None  # of the contract.GetTensorResponse that came first
         self._first = self._array = self._flat = None
@@ -102,11 +107,20 @@ class Gathering:
         if self._array is None:
             response = read(contract.GetTensorResponse, message)
             is_there = response.header.HasField("shared")
+            self._check_type(response.header)
             self._array, self._flat = _empty(response, self._space if is_there else None)
             self.header, self._first = response.header, message
             self.arrived = self._flat.size if is_there else 0
         elif message != self._first:
             raise BrokenTransfer("the tensor became another one while it was downloaded")
+
+    def _check_type(self, header):
+        """Before there is memory for it, which a header may claim any amount of."""
+        if self._dtype is None:
+            return
+        dtype, shape = dtypes.from_wire(header.dtype), tuple(header.shape)
+        if dtype is not self._dtype or shape != self._shape:
+            raise OtherTensor(f"a download of {dtype}{shape}, the tensor is {self._dtype}{self._shape}")
 
 
 def _empty(message, space):
@@ -121,7 +135,11 @@ def _empty(message, space):
             raise BrokenTransfer("a tensor in shared memory that was not asked for")
         array = space.array(dtype, count).reshape(shape, order=order)
     else:
-        array = np.empty(shape, dtype, order=order)
+        try:
+            array = np.empty(shape, dtype, order=order)
+        except MemoryError:
+            size = math.prod(shape) * dtype.itemsize
+            raise errors.ResourceExhausted(f"this process has no memory for the {size} bytes of a tensor; let a program take parts of it") from None
     return array, array.reshape(-1, order="A").view(np.uint8)
 
 
