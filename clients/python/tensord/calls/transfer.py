@@ -139,7 +139,8 @@ def _empty(message, space):
             array = np.empty(shape, dtype, order=order)
         except MemoryError:
             size = math.prod(shape) * dtype.itemsize
-            raise errors.ResourceExhausted(f"this process has no memory for the {size} bytes of a tensor; let a program take parts of it") from None
+            text = f"this process has no memory for the {size} bytes of a tensor; let a program take parts of it"
+            raise errors.ResourceExhausted(text) from None
     return array, array.reshape(-1, order="A").view(np.uint8)
 
 
