@@ -1,5 +1,6 @@
 #include "backends/cpu/contraction/kernels.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,10 +36,18 @@ class SemiringKernel final : public Kernel {
     product_.Run(args.operands[0], args.operands[1], args.results[0], args.workspace, *args.pool);
   }
   int64_t workspace_bytes() const override { return product_.workspace_bytes(); }
+  std::string Describe() const override { return product_.Describe(); }
 
  private:
   const SemiringProduct product_;
 };
+
+// Returns the algebra whose kernels compute it. The ordinary product of BOOL is that of or_and.
+Algebra ComputedAlgebra(const BoundInstruction& instruction) {
+  const Algebra algebra = AlgebraOf(*instruction.attrs);
+  const bool is_logical = algebra == Algebra::kStandard && instruction.results[0].dtype == DType::kBool;
+  return is_logical ? Algebra::kOrAnd : algebra;
+}
 
 DotAxes AxesOf(const Attributes& attrs) {
   return {attrs.Ints("lhs_contracting_dimensions"),
@@ -57,7 +66,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& in
     return Refuse(Refusal::kUnsupportedOnDevice,
                   absl::StrCat("no contraction kernel on cpu for the op ", instruction.op->name));
   }
-  const Algebra algebra = AlgebraOf(*instruction.attrs);
+  const Algebra algebra = ComputedAlgebra(instruction);
   if (algebra != Algebra::kStandard) {
     if (instruction.results[0].num_elements() == 0) return std::make_unique<NothingToDo>();
     return std::make_unique<SemiringKernel>(
@@ -68,7 +77,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& in
 
 bool IsOrdinaryDot(const BoundInstruction& instruction) {
   return instruction.micro == nullptr && Is(*instruction.op, CoreOp::kDotGeneral) &&
-         AlgebraOf(*instruction.attrs) == Algebra::kStandard;
+         ComputedAlgebra(instruction) == Algebra::kStandard;
 }
 
 DotSpace DotSpaceOf(const BoundInstruction& instruction) {

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/contraction/semiring/semiring_product.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -130,10 +131,69 @@ TEST(SemiringProduct, MatricesOfEverySize) {
   });
 }
 
+TEST(SemiringProduct, VectorsAndAFewOfThem) {
+  ForEachInstructionSet([](const char*) {
+    std::mt19937_64 random(4);
+    const auto check = [&](const Product& p) {
+      SCOPED_TRACE(absl::StrCat(p.lhs[0], "x", p.lhs[1], " times ", p.rhs[0], "x", p.rhs[1]));
+      CheckAll(p, &random);
+    };
+    // Lanes along rows, of either operand.
+    for (const int64_t columns : {1, 2, 3, 7}) {
+      check(Matrices(391, 9, columns));
+      check(Matrices(columns, 9, 391));
+    }
+    // Lanes along the sum: both operands have it first.
+    for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{{1, 700, 1}, {9, 131, 1}, {3, 300, 6}}) {
+      check({{k, m}, {k, n}, {0}, {0}, {}, {}, {}});
+    }
+    check({{1, 4000}, {4000, 1}, {1}, {0}, {}, {}, {}});
+  });
+}
+
+TEST(SemiringProduct, BatchesOfSmallMatrices) {
+  std::mt19937_64 random(5);
+  for (const auto& [m, k, n, batch] :
+       std::vector<std::array<int64_t, 4>>{{3, 4, 5, 70}, {20, 6, 9, 11}, {1, 2, 3, 300}, {64, 5, 4, 3}}) {
+    SCOPED_TRACE(absl::StrCat(m, "x", k, "x", n, " times ", batch));
+    CheckAll({{m, k, batch}, {k, n, batch}, {1}, {0}, {2}, {2}, {}}, &random);
+    CheckAll({{k, m, batch}, {n, k, batch}, {0}, {1}, {2}, {2}, {}}, &random);
+    CheckAll({{batch, m, k}, {batch, k, n}, {2}, {1}, {0}, {0}, {2, 0, 1}}, &random);
+  }
+}
+
+TEST(SemiringProduct, TasksOfManyRows) {
+  std::mt19937_64 random(6);
+  for (const int kind : {0, 2}) {
+    Check(Matrices(5000, 40, 3), Algebra::kMaxPlus, DType::kF32, kind, &random);
+    Check({{300, 1500}, {300, 2}, {0}, {0}, {}, {}, {}}, Algebra::kMinPlus, DType::kI32, kind, &random);
+    Check({{40, 30, 300}, {30, 20, 300}, {1}, {0}, {2}, {2}, {}}, Algebra::kMaxTimes, DType::kF64, kind, &random);
+  }
+}
+
+TEST(SemiringProduct, NamesItsWay) {
+  const auto way = [](const Product& p, Algebra algebra, DType dtype) {
+    return SemiringProduct(
+               ClassifyAxes(p.lhs, p.rhs,
+                            {p.lhs_contracting, p.rhs_contracting, p.lhs_batch, p.rhs_batch, false, false, {}}),
+               algebra, dtype)
+        .Describe();
+  };
+  EXPECT_EQ(way(Matrices(512, 256, 512), Algebra::kOrAnd, DType::kBool), "or_and, 64 rows a word");
+  EXPECT_THAT(way(Matrices(512, 256, 512), Algebra::kMaxPlus, DType::kF32),
+              testing::StartsWith("max_plus, packed blocks of "));
+  EXPECT_EQ(way(Matrices(512, 256, 1), Algebra::kMinPlus, DType::kI64), "min_plus, read as it lies, lanes along rows");
+  EXPECT_EQ(way({{256, 512}, {256}, {0}, {0}, {}, {}, {}}, Algebra::kMaxTimes, DType::kF64),
+            "max_times, read as it lies, lanes along the sum");
+  EXPECT_EQ(way(Matrices(2, 2, 2), Algebra::kMaxPlus, DType::kF32), "max_plus, small matrices, one copied");
+}
+
 TEST(SemiringProduct, BlocksOfRowsColumnsAndTerms) {
   std::mt19937_64 random(2);
   for (const DType dtype : {DType::kF32, DType::kI64}) {
     for (const int kind : {0, 1, 2}) Check(Matrices(150, 520, 130), Algebra::kMaxPlus, dtype, kind, &random);
+    // Rows stay packed from block to block.
+    for (const int kind : {0, 1, 2}) Check(Matrices(90, 70, 300), Algebra::kMinPlus, dtype, kind, &random);
   }
   Check(Matrices(600, 260, 70), Algebra::kOrAnd, DType::kBool, 0, &random);
 }

@@ -10,7 +10,8 @@ namespace tensord::cpu {
 
 // A block of a product over packed elements:
 //   c[column * c_step + row] = sum of that and of a[row, term] · b[column * terms + term] over the terms.
-// Rows lie in tiles: as many wide ones as fit, then narrow ones; in a tile all rows of a term lie side by side.
+// Rows lie in tiles: as many wide ones as fit, then ones of half of that width, then narrow ones; in a tile all rows of
+// a term lie side by side.
 struct SemiringBlock {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -29,7 +30,7 @@ struct SemiringBlock {
 // are then prepared: their stand-in absorbs whatever is added to it.
 struct SemiringLoops {
   int64_t wide = 0;    // rows of a tile
-  int64_t narrow = 0;  // divides `wide`
+  int64_t narrow = 0;  // divides half of `wide`
   uint32_t (*scan)(const void* elements, int64_t count) = nullptr;
   bool (*needs_care)(uint32_t a, uint32_t b) = nullptr;
   bool (*needs_stand_in)(uint32_t a, uint32_t b) = nullptr;

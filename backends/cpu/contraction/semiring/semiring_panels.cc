@@ -51,7 +51,8 @@ template <typename Tile>
 void ForEachTile(int64_t rows, const TileRows& tile, const Tile& call) {
   const int64_t packed = (rows + tile.narrow - 1) / tile.narrow * tile.narrow;
   for (int64_t row = 0; row < rows;) {
-    const int64_t width = packed - row >= tile.wide ? tile.wide : tile.narrow;
+    const int64_t left = packed - row;
+    const int64_t width = left >= tile.wide ? tile.wide : left >= tile.wide / 2 ? tile.wide / 2 : tile.narrow;
     call(row, std::min(width, rows - row), width);
     row += width;
   }
@@ -172,19 +173,40 @@ void PackLhsBits(const void* lhs, const BlockPlaces& places, const TileRows& til
 
 void PackRhsBits(const void* rhs, const BlockPlaces& places, void* panel) {
   uint64_t* to = static_cast<uint64_t*>(panel);
+  const bool runs = IsRun(places.first);
+  const auto terms = static_cast<int64_t>(places.first.size());
   for (const int64_t column : places.second) {
-    const char* const from = static_cast<const char*>(rhs) + column;
-    for (const int64_t term : places.first) *to++ = from[term] != 0 ? ~uint64_t{0} : 0;
+    const auto* const from = static_cast<const uint8_t*>(rhs) + column;
+    if (runs && terms > 0) {
+      const uint8_t* const line = from + places.first[0];
+      for (int64_t k = 0; k < terms; ++k) to[k] = 0 - static_cast<uint64_t>(line[k]);
+    } else {
+      for (int64_t k = 0; k < terms; ++k) to[k] = 0 - static_cast<uint64_t>(from[places.first[static_cast<size_t>(k)]]);
+    }
+    to += terms;
   }
 }
 
 void ClearBits(void* block, int64_t count, Algebra) { std::fill_n(static_cast<uint64_t*>(block), count, uint64_t{0}); }
 
+// Returns eight bits as BOOL, the lowest one first.
+uint64_t EightOfBits(uint64_t bits) {
+  constexpr uint64_t kEach = 0x0101010101010101u;
+  // A bit in each byte, wherever it is, carries into the highest one.
+  return (((bits * kEach & 0x8040201008040201u) + 0x7f * kEach) >> 7) & kEach;
+}
+
 void StoreBits(const void* block, int64_t step, const BlockPlaces& places, void* result) {
   const uint64_t* from = static_cast<const uint64_t*>(block);
+  const bool runs = IsRun(places.first);
   for (const int64_t column : places.second) {
     char* const to = static_cast<char*>(result) + column;
-    for (size_t r = 0; r < places.first.size(); ++r) {
+    size_t r = 0;
+    for (; runs && r + 8 <= places.first.size(); r += 8) {
+      const uint64_t eight = EightOfBits(from[r / kRowsAWord] >> (r % kRowsAWord) & 0xff);
+      std::memcpy(to + places.first[r], &eight, sizeof(eight));
+    }
+    for (; r < places.first.size(); ++r) {
       to[places.first[r]] = static_cast<char>(from[r / kRowsAWord] >> (r % kRowsAWord) & 1);
     }
     from += step;

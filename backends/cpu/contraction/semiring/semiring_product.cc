@@ -4,9 +4,12 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "backends/cpu/kernel/kernel.h"
 #include "backends/cpu/machine/blas.h"
+#include "engine/base/rounding.h"
 #include "engine/base/stop_signal.h"
+#include "engine/ops/semiring.h"
 
 namespace tensord::cpu {
 namespace {
@@ -15,11 +18,11 @@ namespace {
 constexpr int64_t kMostTerms = 256;
 constexpr int64_t kMostRows = 256;  // packed elements
 constexpr int64_t kMostColumns = 240;
-constexpr int64_t kLeastSide = 24;
-constexpr int64_t kEnoughBlocks = 32;     // for all threads of a usual machine to be busy until the end
+constexpr int64_t kLeastColumns = 24;
+constexpr int64_t kFewColumns = 60;  // to pack rows for fewer shows
+constexpr int64_t kColumnsOfTiles = 6;  // of SemiringLoops, so that no tile is narrow
+constexpr int64_t kBlocksAThread = 4;     // for all threads to be busy until the end
 constexpr double kOneThread = 64 * 1024;  // products that are not worth spreading
-
-int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 bool StartsResult(const DotAxisList& axes) { return !axes.empty() && axes[0].strides[kDotResult] == 1; }
 
@@ -51,6 +54,10 @@ void WritePlaces(const DotAxisList& axes, int64_t begin, int64_t count, DotSide 
 }  // namespace
 
 struct SemiringProduct::Slot {
+  // The rows that are packed, if they are of all terms, and what was found among them.
+  int64_t packed_rows = -1;
+  uint32_t found = 0;
+  bool has_stand_in = false;
   char* lhs;
   char* rhs;
   char* sums;
@@ -63,9 +70,11 @@ struct SemiringProduct::Slot {
 SemiringProduct::SemiringProduct(const DotSpace& space, Algebra algebra, DType dtype)
     : space_(space),
       algebra_(algebra),
+      strips_(StripProduct::Plan(space, algebra, dtype)),
       element_bytes_(SizeOf(dtype)),
       panels_(GetSemiringPanels(dtype)),
       loops_(GetSemiringLoops(algebra, panels_.packed)) {
+  if (strips_.has_value()) return;
   // Products commute. Vectors lie along rows: there had better be many, side by side in the result.
   const int64_t rows = space_.Size(kRows), columns = space_.Size(kColumns);
   const int64_t vector_rows = loops_.narrow * panels_.rows_an_element;
@@ -85,62 +94,65 @@ void SemiringProduct::ChooseBlocks() {
   int64_t& rows = block_[kRows];
   int64_t& columns = block_[kColumns];
   int64_t& terms = block_[kSummed];
+  const auto cut_columns = [&](int64_t parts) {
+    columns = RoundUp(CeilDiv(std::max<int64_t>(1, sizes_[kColumns]), parts), kColumnsOfTiles);
+  };
+  int64_t parts = CeilDiv(std::max<int64_t>(1, sizes_[kColumns]), kMostColumns);
+  cut_columns(parts);
   rows = std::clamp<int64_t>(sizes_[kRows], 1, kMostRows * panels_.rows_an_element);
-  columns = std::clamp<int64_t>(sizes_[kColumns], 1, kMostColumns);
   terms = std::clamp<int64_t>(sizes_[kSummed], 1, kMostTerms);
   const double products = static_cast<double>(sizes_[kRows]) * static_cast<double>(sizes_[kColumns]) *
                           static_cast<double>(sizes_[kSummed]) * static_cast<double>(sizes_[kBatch]);
   const auto count = [&] { return NumBlocks(kRows) * NumBlocks(kColumns) * sizes_[kBatch]; };
-  const bool spreads = products > kOneThread;
-  while (spreads && count() < kEnoughBlocks && columns > 2 * kLeastSide) columns = (columns / 2 + 5) / 6 * 6;
+  const int64_t threads = products > kOneThread ? std::clamp<int64_t>(MachineCores(), 1, 16) : 1;
+  const int64_t enough = threads == 1 ? 1 : kBlocksAThread * threads;
+  while (count() < enough && columns >= 2 * kFewColumns) cut_columns(++parts);
   const int64_t least_rows = loops_.wide * panels_.rows_an_element;
-  while (spreads && count() < kEnoughBlocks / 2 && rows > 2 * least_rows) {
-    rows = (rows / 2 + least_rows - 1) / least_rows * least_rows;
-  }
+  while (count() < enough / 2 && rows > 2 * least_rows) rows = RoundUp(rows / 2, least_rows);
+  while (count() < enough / 2 && columns >= 2 * kLeastColumns) cut_columns(++parts);
   num_blocks_ = count();
-  slots_ = spreads ? std::min<int64_t>(std::clamp<int64_t>(MachineCores(), 2, 16), num_blocks_) : 1;
+  slots_ = std::min(threads, std::max<int64_t>(1, num_blocks_));
   const auto bytes = [&] {
-    return Aligned(PackedRows(rows) * terms * panels_.packed_bytes) + Aligned(terms * columns * panels_.packed_bytes) +
-           Aligned(PackedRows(rows) * columns * panels_.packed_bytes) +
-           Aligned(2 * (rows + columns + terms) * static_cast<int64_t>(sizeof(int64_t)));
+    return RoundUp(PackedRows(rows) * terms * panels_.packed_bytes, 64) +
+           RoundUp(terms * columns * panels_.packed_bytes, 64) +
+           RoundUp(PackedRows(rows) * columns * panels_.packed_bytes, 64) +
+           RoundUp(2 * (rows + columns + terms) * static_cast<int64_t>(sizeof(int64_t)), 64);
   };
   while (bytes() * slots_ > kMaxWorkspaceBytes && terms > 64) terms /= 2;
-  while (bytes() * slots_ > kMaxWorkspaceBytes && columns > kLeastSide) columns = (columns / 2 + 5) / 6 * 6;
+  while (bytes() * slots_ > kMaxWorkspaceBytes && columns > kLeastColumns) cut_columns(++parts);
   while (bytes() * slots_ > kMaxWorkspaceBytes && slots_ > 1) --slots_;
   slot_bytes_ = bytes();
   num_blocks_ = count();
 }
 
 void SemiringProduct::Run(const void* lhs, const void* rhs, void* result, void* workspace, ThreadPool& pool) const {
+  if (strips_.has_value()) return strips_->Run(lhs, rhs, result, workspace, pool);
   const char* a = static_cast<const char*>(lhs);
   const char* b = static_cast<const char*>(rhs);
   if (swaps_) std::swap(a, b);
   std::atomic<int64_t> next{0};
-  const auto run = [&](int64_t slot) {
+  const auto run = [&](int64_t number) {
+    Slot slot = MakeSlot(static_cast<char*>(workspace) + number * slot_bytes_);
     while (!StopRequested()) {
       const int64_t index = next.fetch_add(1, std::memory_order_relaxed);
       if (index >= num_blocks_) return;
-      RunBlock(index, a, b, static_cast<char*>(result), static_cast<char*>(workspace) + slot * slot_bytes_);
+      RunBlock(index, a, b, static_cast<char*>(result), slot);
     }
   };
   if (slots_ == 1) return run(0);
   pool.ParallelFor(slots_, run);
 }
 
-// A block of the result.
-void SemiringProduct::RunBlock(int64_t index, const char* lhs, const char* rhs, char* result, char* memory) const {
-  const int64_t row_blocks = NumBlocks(kRows), column_blocks = NumBlocks(kColumns);
-  const int64_t row = index % row_blocks * block_[kRows];
-  const int64_t column = index / row_blocks % column_blocks * block_[kColumns];
-  const int64_t batch = index / row_blocks / column_blocks;
-  lhs += OffsetOf(kLhs, space_.roles[kBatch], batch) * element_bytes_;
-  rhs += OffsetOf(kRhs, space_.roles[kBatch], batch) * element_bytes_;
-  result += OffsetOf(kDotResult, space_.roles[kBatch], batch) * element_bytes_;
-  const int64_t rows = std::min(block_[kRows], sizes_[kRows] - row);
-  const int64_t columns = std::min(block_[kColumns], sizes_[kColumns] - column);
+std::string SemiringProduct::Describe() const {
+  const absl::string_view name = kAlgebraNames[static_cast<size_t>(algebra_)];
+  if (strips_.has_value()) return absl::StrCat(name, ", ", strips_->way());
+  if (panels_.rows_an_element > 1) return absl::StrCat(name, ", ", panels_.rows_an_element, " rows a word");
+  return absl::StrCat(name, ", packed blocks of ", block_[kRows], "x", block_[kColumns], "x", block_[kSummed]);
+}
 
+SemiringProduct::Slot SemiringProduct::MakeSlot(char* memory) const {
   Slot slot;
-  const auto take = [&memory](int64_t bytes) { return std::exchange(memory, memory + Aligned(bytes)); };
+  const auto take = [&memory](int64_t bytes) { return std::exchange(memory, memory + RoundUp(bytes, 64)); };
   slot.lhs = take(PackedRows(block_[kRows]) * block_[kSummed] * panels_.packed_bytes);
   slot.rhs = take(block_[kSummed] * block_[kColumns] * panels_.packed_bytes);
   slot.sums = take(PackedRows(block_[kRows]) * block_[kColumns] * panels_.packed_bytes);
@@ -148,6 +160,23 @@ void SemiringProduct::RunBlock(int64_t index, const char* lhs, const char* rhs, 
   for (int64_t*& of_rows : slot.rows) of_rows = std::exchange(places, places + block_[kRows]);
   for (int64_t*& of_columns : slot.columns) of_columns = std::exchange(places, places + block_[kColumns]);
   for (int64_t*& of_terms : slot.terms) of_terms = std::exchange(places, places + block_[kSummed]);
+  return slot;
+}
+
+// A block of the result. Blocks of the same rows follow each other: if all terms are one part, rows stay packed.
+void SemiringProduct::RunBlock(int64_t index, const char* lhs, const char* rhs, char* result, Slot& slot) const {
+  const int64_t row_blocks = NumBlocks(kRows), column_blocks = NumBlocks(kColumns);
+  const int64_t column = index % column_blocks * block_[kColumns];
+  const int64_t of_rows = index / column_blocks;
+  const int64_t row = of_rows % row_blocks * block_[kRows];
+  const int64_t batch = of_rows / row_blocks;
+  lhs += OffsetOf(kLhs, space_.roles[kBatch], batch) * element_bytes_;
+  rhs += OffsetOf(kRhs, space_.roles[kBatch], batch) * element_bytes_;
+  result += OffsetOf(kDotResult, space_.roles[kBatch], batch) * element_bytes_;
+  const int64_t rows = std::min(block_[kRows], sizes_[kRows] - row);
+  const int64_t columns = std::min(block_[kColumns], sizes_[kColumns] - column);
+  if (slot.packed_rows != of_rows || sizes_[kSummed] > block_[kSummed]) slot.packed_rows = -1;
+
   WritePlaces(space_.roles[kRows], row, rows, kLhs, kDotResult, slot.rows[0], slot.rows[1]);
   WritePlaces(space_.roles[kColumns], column, columns, kRhs, kDotResult, slot.columns[0], slot.columns[1]);
 
@@ -156,6 +185,7 @@ void SemiringProduct::RunBlock(int64_t index, const char* lhs, const char* rhs, 
   for (int64_t term = 0; term < sizes_[kSummed]; term += block_[kSummed]) {
     if (StopRequested()) return;
     RunTerms(term, std::min(block_[kSummed], sizes_[kSummed] - term), lhs, rhs, slot, rows, columns);
+    slot.packed_rows = sizes_[kSummed] <= block_[kSummed] ? of_rows : -1;
   }
   const auto span = [](const int64_t* from, int64_t count) {
     return absl::Span<const int64_t>(from, static_cast<size_t>(count));
@@ -164,15 +194,11 @@ void SemiringProduct::RunBlock(int64_t index, const char* lhs, const char* rhs, 
 }
 
 // Adds a part of the terms to the sums of a block.
-void SemiringProduct::RunTerms(int64_t term, int64_t terms, const char* lhs, const char* rhs, const Slot& slot,
-                               int64_t rows, int64_t columns) const {
+void SemiringProduct::RunTerms(int64_t term, int64_t terms, const char* lhs, const char* rhs, Slot& slot, int64_t rows,
+                               int64_t columns) const {
   const auto span = [](const int64_t* from, int64_t count) {
     return absl::Span<const int64_t>(from, static_cast<size_t>(count));
   };
-  WritePlaces(space_.roles[kSummed], term, terms, kLhs, kRhs, slot.terms[0], slot.terms[1]);
-  panels_.pack_lhs(lhs, {span(slot.rows[0], rows), span(slot.terms[0], terms)}, {loops_.wide, loops_.narrow}, algebra_,
-                   slot.lhs);
-  panels_.pack_rhs(rhs, {span(slot.terms[1], terms), span(slot.columns[0], columns)}, slot.rhs);
   const SemiringBlock block = {.a = slot.lhs,
                                .b = slot.rhs,
                                .c = slot.sums,
@@ -180,12 +206,26 @@ void SemiringProduct::RunTerms(int64_t term, int64_t terms, const char* lhs, con
                                .columns = columns,
                                .terms = terms,
                                .c_step = PackedRows(rows)};
-  if (loops_.scan == nullptr) return loops_.multiply(block);
   const int64_t of_lhs = block.rows * terms, of_rhs = columns * terms;
-  const uint32_t a = loops_.scan(slot.lhs, of_lhs), b = loops_.scan(slot.rhs, of_rhs);
-  if (loops_.needs_care(a, b)) return loops_.multiply_with_care(block);
+  const auto pack_lhs = [&] {
+    panels_.pack_lhs(lhs, {span(slot.rows[0], rows), span(slot.terms[0], terms)}, {loops_.wide, loops_.narrow},
+                     algebra_, slot.lhs);
+    slot.has_stand_in = false;
+  };
+  WritePlaces(space_.roles[kSummed], term, terms, kLhs, kRhs, slot.terms[0], slot.terms[1]);
+  if (slot.packed_rows < 0) {
+    pack_lhs();
+    slot.found = loops_.scan == nullptr ? 0 : loops_.scan(slot.lhs, of_lhs);
+  }
+  panels_.pack_rhs(rhs, {span(slot.terms[1], terms), span(slot.columns[0], columns)}, slot.rhs);
+  if (loops_.scan == nullptr) return loops_.multiply(block);
+  const uint32_t a = slot.found, b = loops_.scan(slot.rhs, of_rhs);
+  if (loops_.needs_care(a, b)) {
+    if (slot.has_stand_in) pack_lhs();
+    return loops_.multiply_with_care(block);
+  }
   if (loops_.needs_stand_in(a, b)) {
-    loops_.put_stand_in(slot.lhs, of_lhs);
+    if (!std::exchange(slot.has_stand_in, true)) loops_.put_stand_in(slot.lhs, of_lhs);
     loops_.put_stand_in(slot.rhs, of_rhs);
   }
   loops_.multiply(block);
