@@ -25,7 +25,8 @@ struct RunTimes {
 
 // One segment of a run, for people.
 struct SegmentProfile {
-  std::string kernel;              // "fused: add multiply tanh (f32[8], f32[8]) -> f32[8]"
+  // "fused: add multiply tanh (f32[8], f32[8]) -> f32[8]"; of a product also the backend's way, if there are several.
+  std::string kernel;
   std::vector<std::string> nodes;  // the client's, that it computes
   absl::Duration start;            // since the run began
   absl::Duration duration;

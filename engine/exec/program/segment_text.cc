@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ops/core_ops.h"
+#include "engine/ops/semiring.h"
 
 namespace tensord {
 namespace {
@@ -27,6 +28,9 @@ std::string Text(const ExecInstruction& instruction, absl::Span<const Type> slot
 
 std::string KernelName(const ExecInstruction& instruction) {
   std::string name(instruction.op->name);
+  if (Is(*instruction.op, CoreOp::kDotGeneral) && AlgebraOf(instruction.attrs) != Algebra::kStandard) {
+    absl::StrAppend(&name, " in ", kAlgebraNames[static_cast<size_t>(AlgebraOf(instruction.attrs))]);
+  }
   if (instruction.body == nullptr) return name;
   name += ":";
   size_t ops = 0;

@@ -11,8 +11,8 @@
 
 namespace tensord {
 
-// Returns "dot_general"; for a fused node its ops, "fused: add multiply tanh", and the number of the rest if there are
-// very many.
+// Returns "dot_general", or "dot_general in max_plus"; for a fused node its ops, "fused: add multiply tanh", and the
+// number of the rest if there are very many.
 std::string KernelName(const ExecInstruction& instruction);
 
 // "(f32[2,3], f32[3]) -> f32[2]"; the types are those of the program's slots, with sizes or without.

@@ -1,6 +1,7 @@
 // Random graphs in other algebras, compiled and run, against the reference evaluator's reading of their standard form;
 // and refusals and Explain, which speak of the ops that the client wrote.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/algebra/standard_form.h"
 #include "engine/base/refusal.h"
@@ -23,6 +25,7 @@
 #include "engine/passes/lowering/expand_families.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/compile/explain.h"
 #include "tests/testlib/graphs/parsed_graph.h"
 #include "tests/testlib/numbers/literal_compare.h"
 #include "tests/testlib/numbers/random_literal.h"
@@ -37,8 +40,11 @@ constexpr Algebra kAlgebras[] = {Algebra::kMaxPlus, Algebra::kMinPlus, Algebra::
 // some numbers.
 class RandomText {
  public:
-  RandomText(Algebra algebra, DType dtype, std::mt19937_64* random) : dtype_(Name(dtype)), random_(*random) {
-    text_ = absl::StrCat("graph \"g\" algebra ", Name(algebra), " {\n");
+  // If `is_ordinary`, the graph is in the standard algebra, and only its products are in the other one.
+  RandomText(Algebra algebra, DType dtype, bool is_ordinary, std::mt19937_64* random)
+      : dtype_(Name(dtype)), sum_(is_ordinary ? dtype == DType::kBool ? "or" : "max" : "sum"), random_(*random) {
+    text_ = absl::StrCat("graph \"g\" algebra ", is_ordinary ? "standard" : Name(algebra), " {\n");
+    if (is_ordinary) of_products_ = absl::StrCat(", algebra = ", Name(algebra));
     for (const char* axes : {"p,q", "q,p", "p,p", "q", "2,p", "q,2,p"}) AddInput(axes);
   }
 
@@ -83,14 +89,15 @@ class RandomText {
         for (size_t i = 0; i < values_.size(); ++i) {
           if (values_[i].axes == axes && Below(2) == 0) y = i;
         }
-        return Add(absl::StrCat(Below(2) == 0 ? "add" : "multiply", "(%v", x, ", %v", y, ")"), axes);
+        const char* other = of_products_.empty() || sum_ == "or" ? "multiply" : "maximum";
+        return Add(absl::StrCat(Below(2) == 0 ? "add" : other, "(%v", x, ", %v", y, ")"), axes);
       }
       case 2: {
         if (axes.empty()) return;
         std::vector<std::string> kept = axes;
         const size_t axis = Below(axes.size());
         kept.erase(kept.begin() + static_cast<ptrdiff_t>(axis));
-        return Add(absl::StrCat("reduce(%v", x, ") {kind = sum, dimensions = [", axis, "]}"), kept);
+        return Add(absl::StrCat("reduce(%v", x, ") {kind = ", sum_, ", dimensions = [", axis, "]}"), kept);
       }
       case 3:
         if (axes.size() < 2) return;
@@ -120,7 +127,7 @@ class RandomText {
             if (it != b) result.push_back(*it);
           }
           return Add(absl::StrCat("dot_general(%v", x, ", %v", y, ") {lhs_contracting_dimensions = [", a,
-                                  "], rhs_contracting_dimensions = [", b - other.begin(), "]}"),
+                                  "], rhs_contracting_dimensions = [", b - other.begin(), "]", of_products_, "}"),
                      result);
         }
         return;
@@ -140,13 +147,15 @@ class RandomText {
         std::vector<std::string> result;
         for (char letter : output) result.push_back(letter == 't' ? "2" : std::string(1, letter));
         return Add(absl::StrCat("tensord.einsum.v1.Einsum(", absl::StrJoin(names, ", "), ") {equation = \"",
-                                absl::StrJoin(terms, ","), "->", output, "\"}"),
+                                absl::StrJoin(terms, ","), "->", output, "\"", of_products_, "}"),
                    result);
       }
     }
   }
 
   const std::string dtype_;
+  const std::string sum_;    // the kind of reductions
+  std::string of_products_;  // their attribute
   std::mt19937_64& random_;
   std::string text_;
   std::vector<Value> values_;
@@ -160,47 +169,70 @@ absl::StatusOr<std::vector<Literal>> Wanted(const std::string& text, const std::
   return EvaluateReference(graph, guards, arguments);
 }
 
-// Small whole numbers, powers of two where they are multiplied, with some zeros of the algebra: everything is exact.
-Literal Argument(const ConcreteType& type, Algebra algebra, std::mt19937_64* random) {
+// Small whole numbers, powers of two where they are multiplied, maybe with some zeros of the algebra: everything is
+// exact.
+Literal Argument(const ConcreteType& type, Algebra algebra, bool has_zeros, std::mt19937_64* random) {
   Literal literal = RandomLiteral(type, Values::kIntegers, random);
   VisitDType(type.dtype, [&]<typename T>(TypeTag<T>) {
     if constexpr (SemiringElement<T> && !std::is_same_v<T, Bool>) {
       for (T& x : literal.mutable_values<T>()) {
         if (algebra == Algebra::kMaxTimes) x = scalar::ConvertElement<T>(static_cast<int32_t>((*random)() % 3));
-        if ((*random)() % 5 == 0) x = SemiringZero<T>(algebra);
+        if (has_zeros && (*random)() % 5 == 0) x = SemiringZero<T>(algebra);
       }
     }
   });
   return literal;
 }
 
-TEST(AlgebraGraphs, AgreeWithTheReference) {
-  const std::unique_ptr<Backend> one = MakeCpuBackend({.threads = 1}), three = MakeCpuBackend({.threads = 3});
-  std::mt19937_64 random(17);
-  for (int i = 0; i < 120; ++i) {
-    const Algebra algebra = kAlgebras[i % 4];
-    const DType dtype =
-        algebra == Algebra::kOrAnd ? DType::kBool : std::array{DType::kF32, DType::kI32, DType::kF64,
-                                                               DType::kI64, DType::kF16, DType::kBF16}[random() % 6];
-    const std::string text = RandomText(algebra, dtype, &random).Text();
-    for (const auto& [p, q] : {std::pair<int64_t, int64_t>(3, 4), {5, 1}, {0, 2}}) {
-      std::vector<Literal> arguments;
-      for (const Shape& shape : {Shape{p, q}, Shape{q, p}, Shape{p, p}, Shape{q}, Shape{2, p}, Shape{q, 2, p}}) {
-        arguments.push_back(Argument({dtype, shape}, algebra, &random));
-      }
-      const auto wanted = Wanted(text, arguments);
-      ASSERT_TRUE(wanted.ok()) << wanted.status() << text;
-      for (Backend* backend : {one.get(), three.get()}) {
-        for (const bool row_major : {false, true}) {
-          const auto got = CompileAndRun(ParsedGraph(text), {.backend = backend, .row_major = row_major}, arguments);
-          ASSERT_TRUE(got.ok()) << got.status() << text;
-          for (size_t k = 0; k < wanted->size(); ++k) {
-            ASSERT_EQ(Difference((*got)[k], (*wanted)[k], {}), "")
-                << "output " << k << (row_major ? ", row-major\n" : "\n") << text;
-          }
+// Runs the graph of the text for these sizes in every way, and compares it with the reference.
+void ExpectReference(const std::string& text, DType dtype, Algebra algebra, bool has_zeros,
+                     const std::vector<std::pair<int64_t, int64_t>>& sizes, absl::Span<Backend* const> backends,
+                     std::mt19937_64* random) {
+  for (const auto& [p, q] : sizes) {
+    std::vector<Literal> arguments;
+    for (const Shape& shape : {Shape{p, q}, Shape{q, p}, Shape{p, p}, Shape{q}, Shape{2, p}, Shape{q, 2, p}}) {
+      arguments.push_back(Argument({dtype, shape}, algebra, has_zeros, random));
+    }
+    const auto wanted = Wanted(text, arguments);
+    ASSERT_TRUE(wanted.ok()) << wanted.status() << text;
+    for (Backend* backend : backends) {
+      for (const bool row_major : {false, true}) {
+        const auto got = CompileAndRun(ParsedGraph(text), {.backend = backend, .row_major = row_major}, arguments);
+        ASSERT_TRUE(got.ok()) << got.status() << text;
+        for (size_t k = 0; k < wanted->size(); ++k) {
+          ASSERT_EQ(Difference((*got)[k], (*wanted)[k], {}), "")
+              << "output " << k << (row_major ? ", row-major\n" : "\n") << text;
         }
       }
     }
+  }
+}
+
+constexpr DType kOrdered[] = {DType::kF32, DType::kI32, DType::kF64, DType::kI64, DType::kF16, DType::kBF16};
+
+TEST(AlgebraGraphs, AgreeWithTheReference) {
+  const std::unique_ptr<Backend> one = MakeCpuBackend({.threads = 1}), three = MakeCpuBackend({.threads = 3});
+  Backend* const backends[] = {one.get(), three.get()};
+  std::mt19937_64 random(17);
+  for (int i = 0; i < 120; ++i) {
+    const Algebra algebra = kAlgebras[i % 4];
+    const DType dtype = algebra == Algebra::kOrAnd ? DType::kBool : kOrdered[random() % 6];
+    const std::string text = RandomText(algebra, dtype, /*is_ordinary=*/false, &random).Text();
+    ExpectReference(text, dtype, algebra, /*has_zeros=*/true, {{3, 4}, {5, 1}, {0, 2}}, backends, &random);
+  }
+}
+
+// Integers have no infinities there: an ordinary sum of the zero wraps around.
+TEST(AlgebraGraphs, OrdinaryOnesWithSuchProductsAgreeWithTheReference) {
+  const std::unique_ptr<Backend> one = MakeCpuBackend({.threads = 1}), three = MakeCpuBackend({.threads = 3});
+  Backend* const backends[] = {one.get(), three.get()};
+  std::mt19937_64 random(18);
+  constexpr Algebra kChosen[] = {Algebra::kMaxPlus, Algebra::kMinPlus, Algebra::kOrAnd};
+  for (int i = 0; i < 90; ++i) {
+    const Algebra algebra = kChosen[i % 3];
+    const DType dtype = algebra == Algebra::kOrAnd ? DType::kBool : kOrdered[random() % 6];
+    const std::string text = RandomText(algebra, dtype, /*is_ordinary=*/true, &random).Text();
+    ExpectReference(text, dtype, algebra, /*has_zeros=*/false, {{3, 4}, {5, 1}, {33, 18}}, backends, &random);
   }
 }
 
@@ -246,6 +278,26 @@ TEST(AlgebraGraphs, InstructionsKnowTheirAlgebraAndTheOpTheyAreOf) {
     EXPECT_EQ(instruction.written_op().name, "tensord.einsum.v1.Einsum");
   }
   EXPECT_EQ(products, 1);
+}
+
+TEST(AlgebraGraphs, ExplainNamesTheAlgebraAndTheKernel) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
+  const auto explained = [&](const std::string& type, const std::string& attrs) {
+    const auto program = Compile(
+        ParsedGraph("graph \"g\" {\n  %x = input : " + type +
+                    "\n  %y = dot_general(%x, %x) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]" +
+                    attrs + "}\n  output \"y\" = %y\n}"),
+        {.device = "cpu:0"}, Fingerprint(), backend.get());
+    EXPECT_TRUE(program.ok()) << program.status();
+    return ExplainProgram(**program);
+  };
+  const std::string paths = explained("f32[300,300]", ", algebra = min_plus");
+  EXPECT_THAT(paths, testing::HasSubstr("dot_general in min_plus\n"));
+  EXPECT_THAT(paths, testing::HasSubstr("kernel  min_plus, packed blocks of "));
+  // An ordinary product of BOOL has the same kernel.
+  for (const char* attrs : {"", ", algebra = or_and"}) {
+    EXPECT_THAT(explained("bool[300,300]", attrs), testing::HasSubstr("kernel  or_and, 64 rows a word\n")) << attrs;
+  }
 }
 
 }  // namespace
