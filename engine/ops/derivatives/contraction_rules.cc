@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/base/refusal.h"
 #include "engine/ops/contraction.h"
+#include "engine/ops/derivatives/extreme_tangent.h"
 #include "engine/ops/derivatives/rules.h"
 #include "engine/ops/derivatives/terms.h"
 #include "engine/ops/semiring.h"
@@ -59,14 +59,56 @@ ValueId ContractBack(TransposeCall& call, const Side& side, const Side& other, V
   return e.Transpose(product, std::move(permutation));
 }
 
+// The axes of an operand among those of all products: lhs free, rhs free, batch, contracted. `free` is the first of
+// the operand's free axes there, `batch` the first one of the batch.
+std::vector<int64_t> PlacesAmongProducts(int64_t rank, const std::vector<int64_t>& contracted,
+                                         const std::vector<int64_t>& batch, int64_t first_free, int64_t first_batch) {
+  std::vector<int64_t> places(static_cast<size_t>(rank));
+  for (int64_t axis : FreeAxes(rank, contracted, batch)) places[static_cast<size_t>(axis)] = first_free++;
+  for (int64_t axis : batch) places[static_cast<size_t>(axis)] = first_batch++;
+  for (int64_t axis : contracted) places[static_cast<size_t>(axis)] = first_batch++;
+  return places;
+}
+
+// Writes all products out, of which the result is the maximum or the minimum.
+ValueId TangentOfExtremeProducts(JvpCall& call, Algebra algebra) {
+  Terms e(call.graph);
+  const TensorType lhs = call.graph.type(call.operands[0]), rhs = call.graph.type(call.operands[1]);
+  const SymbolicShape result = call.graph.type(call.results[0]).shape;
+  const std::vector<int64_t>& contracted = call.attrs.Ints("lhs_contracting_dimensions");
+  const std::vector<int64_t>& lhs_batch = call.attrs.Ints("lhs_batching_dimensions");
+  DualTensor products{.x = {}, .t = {}, .shape = result};
+  std::vector<int64_t> reduced;
+  for (int64_t axis : contracted) {
+    reduced.push_back(static_cast<int64_t>(products.shape.size()));
+    products.shape.push_back(lhs.shape[static_cast<size_t>(axis)]);
+  }
+  const auto rank = static_cast<int64_t>(result.size());
+  const int64_t first_batch = rank - static_cast<int64_t>(lhs_batch.size());
+  const int64_t lhs_free = lhs.rank() - static_cast<int64_t>(contracted.size() + lhs_batch.size());
+  const std::vector<int64_t> places[] = {
+      PlacesAmongProducts(lhs.rank(), contracted, lhs_batch, 0, first_batch),
+      PlacesAmongProducts(rhs.rank(), call.attrs.Ints("rhs_contracting_dimensions"),
+                          call.attrs.Ints("rhs_batching_dimensions"), lhs_free, first_batch)};
+  const auto repeated = [&](size_t side, ValueId x) { return e.Broadcast(x, products.shape, places[side]); };
+  const ValueId a = repeated(0, call.operands[0]), b = repeated(1, call.operands[1]);
+  const ValueId others[] = {b, a};
+  const bool multiplies = algebra == Algebra::kMaxTimes;
+  products.x = multiplies ? e.Mul(a, b) : e.Add(a, b);
+  for (size_t side = 0; side < 2; ++side) {
+    if (!call.has(side)) continue;
+    const ValueId t = repeated(side, call.tangents[side]);
+    products.t = e.Sum(products.t, multiplies ? e.Mul(t, others[side]) : t);
+  }
+  return ExtremeTangent(call.graph, products, lhs.dtype, call.results[0], result, reduced);
+}
+
 }  // namespace
 
 void JvpDotGeneral(JvpCall& call) {
-  if (AlgebraOf(call.attrs) != Algebra::kStandard) {
-    return call.graph.Fail(Refuse(Refusal::kUnsupportedRequest,
-                                  "a product in another algebra than the standard one has no rule for its derivative"));
-  }
-  JvpProduct(call);
+  const Algebra algebra = AlgebraOf(call.attrs);
+  if (algebra == Algebra::kStandard) return JvpProduct(call);
+  call.result_tangents[0] = TangentOfExtremeProducts(call, algebra);
 }
 
 void TransposeDotGeneral(TransposeCall& call) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/ops/derivatives/extreme_tangent.h"
 #include "engine/ops/derivatives/rules.h"
 #include "engine/ops/derivatives/terms.h"
 
@@ -17,29 +18,24 @@ std::vector<int64_t> KeptAxes(size_t rank, const std::vector<int64_t>& reduced) 
   return kept;
 }
 
-// All elements equal to the result share the tangent in equal parts.
-ValueId ExtremeTangent(JvpCall& call) {
-  Terms e(call.graph);
-  const ValueId x = call.operands[0], y = call.results[0], t = call.tangents[0];
-  const std::vector<int64_t>& reduced = call.attrs.Ints("dimensions");
-  const TensorType operand = call.graph.type(x), result = call.graph.type(y);
-  const ValueId repeated = e.Broadcast(y, operand.shape, KeptAxes(operand.shape.size(), reduced));
-  const ValueId wins = e.Compare(CompareDirection::kEq, x, repeated);
-  const DType counted = CountingType(operand.dtype), summed = SummingType(operand.dtype);
+}  // namespace
+
+ValueId ExtremeTangent(DerivativeBuilder& graph, const DualTensor& operand, DType dtype, ValueId result,
+                       const SymbolicShape& result_shape, const std::vector<int64_t>& reduced) {
+  Terms e(graph);
+  const ValueId repeated = e.Broadcast(result, operand.shape, KeptAxes(operand.shape.size(), reduced));
+  const ValueId wins = e.Compare(CompareDirection::kEq, operand.x, repeated);
+  const DType counted = CountingType(dtype), summed = SummingType(dtype);
   const TensorType counts{.dtype = counted, .shape = operand.shape};
   ValueId count = e.Reduce(ReduceKind::kSum, e.Select(wins, e.Full(1, counts), e.Zeros(counts)), reduced);
-  const ValueId one = e.Full(1, {.dtype = counted, .shape = result.shape});
+  const ValueId one = e.Full(1, {.dtype = counted, .shape = result_shape});
   count = e.Binary(CoreOp::kMaximum, count, one);  // none where there is no element
   const ValueId none = e.Zeros({.dtype = summed, .shape = operand.shape});
-  const ValueId sum = e.Reduce(ReduceKind::kSum, e.Select(wins, e.Convert(t, summed), none), reduced);
-  return e.Convert(e.Mul(sum, e.Convert(e.Div(one, count), summed)), operand.dtype);
+  const ValueId sum = e.Reduce(ReduceKind::kSum, e.Select(wins, e.Convert(operand.t, summed), none), reduced);
+  return e.Convert(e.Mul(sum, e.Convert(e.Div(one, count), summed)), dtype);
 }
 
-// A value, its tangent and their shape.
-struct DualTensor {
-  ValueId x, t;
-  SymbolicShape shape;
-};
+namespace {
 
 DualTensor HalfOf(Terms& e, const DualTensor& whole, size_t axis, int64_t start, int64_t limit) {
   std::vector<int64_t> starts(whole.shape.size(), 0), limits;
@@ -128,9 +124,14 @@ void JvpReduce(JvpCall& call) {
       call.result_tangents[0] = ProductTangent(call);
       return;
     case ReduceKind::kMax:
-    case ReduceKind::kMin:
-      call.result_tangents[0] = ExtremeTangent(call);
+    case ReduceKind::kMin: {
+      const TensorType operand = call.graph.type(call.operands[0]);
+      const SymbolicShape result = call.graph.type(call.results[0]).shape;
+      call.result_tangents[0] =
+          ExtremeTangent(call.graph, {.x = call.operands[0], .t = call.tangents[0], .shape = operand.shape},
+                         operand.dtype, call.results[0], result, call.attrs.Ints("dimensions"));
       return;
+    }
     case ReduceKind::kAnd:
     case ReduceKind::kOr:
     case ReduceKind::kUnspecified:

@@ -191,25 +191,6 @@ TEST(Differentiate, Refuses) {
   EXPECT_EQ(Differentiate(tropical, {.mode = Mode::kJvp, .wrt = {}}).status().code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST(Differentiate, TakesNoProductInAnotherAlgebraForOneInThis) {
-  for (const Algebra algebra : {Algebra::kStandard, Algebra::kMaxPlus}) {
-    Graph graph;
-    const ValueId x = graph.AddInput("x", ToTensorType({.dtype = DType::kF64, .shape = {2, 2}}));
-    Node node = {.name = "d", .op = &Def(CoreOp::kDotGeneral), .attrs = {}, .operands = {x, x}};
-    node.attrs = Attributes(node.op->attrs);
-    node.attrs.Set("lhs_contracting_dimensions", std::vector<int64_t>{1})
-        .Set("rhs_contracting_dimensions", std::vector<int64_t>{0})
-        .Set("lhs_batching_dimensions", std::vector<int64_t>{})
-        .Set("rhs_batching_dimensions", std::vector<int64_t>{})
-        .Set("algebra", static_cast<int64_t>(algebra));
-    graph.AddOutput("d", graph.AddNode(std::move(node)));
-    ASSERT_TRUE(InferTypes(&graph).ok());
-    const absl::Status status = Differentiate(graph, {.mode = DerivativeMode::kJvp, .wrt = {"x"}}).status();
-    EXPECT_EQ(status.code(), algebra == Algebra::kStandard ? absl::StatusCode::kOk : absl::StatusCode::kUnimplemented)
-        << status;
-  }
-}
-
 // An op without a rule, as plugins may have it.
 absl::StatusOr<ResultTypes> InferSame(InferContext& context) { return ResultTypes{context.operand(0)}; }
 constexpr OpDef kRough[] = {{.family = "example",

@@ -60,6 +60,23 @@ TEST(DerivativesAtEdges, OfTiesAreShared) {
               ElementsAre(ElementsAre(0.5, 0, 0.5)));
 }
 
+TEST(DerivativesAtEdges, OfTiesOfProductsAreShared) {
+  const auto dot = [](const char* algebra) {
+    return absl::StrCat(
+        "%y = dot_general(%a, %b) {lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0], algebra = ",
+        algebra, "}");
+  };
+  EXPECT_THAT(
+      Gradients(dot("max_plus"), {{1, 3, 0, 2}, {3, 1, 0, 2}}),
+      ElementsAre(ElementsAre(testing::DoubleEq(1. / 3), testing::DoubleEq(1. / 3), 0, testing::DoubleEq(1. / 3)),
+                  ElementsAre(testing::DoubleEq(1. / 3), testing::DoubleEq(1. / 3), 0, testing::DoubleEq(1. / 3))));
+  EXPECT_THAT(Gradients(dot("min_plus"), {{-kInf, 1, 2}, {0, -kInf, 2}}),
+              ElementsAre(ElementsAre(0.5, 0.5, 0), ElementsAre(0.5, 0.5, 0)));
+  EXPECT_THAT(Gradients(dot("max_times"), {{2, 4, 1}, {4, 2, 1}}),
+              ElementsAre(ElementsAre(2, 1, 0), ElementsAre(1, 2, 0)));
+  EXPECT_THAT(Gradients(dot("max_plus"), {{}, {}}), ElementsAre(ElementsAre(), ElementsAre()));
+}
+
 TEST(DerivativesAtEdges, OfClampAreNobodysAtABound) {
   const std::vector<double> low = {0, 0, 0, 0, 0, 1, 2}, high = {2, 2, 2, 2, 2, 1, 1};
   EXPECT_THAT(Gradients("%y = clamp(%a, %b, %c)", {low, {-1, 0, 1, 2, 3, 1, 0}, high}),

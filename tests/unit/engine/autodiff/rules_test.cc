@@ -103,6 +103,26 @@ TEST(DerivativeRules, AreThoseOfContractions) {
   }
 }
 
+TEST(DerivativeRules, AreThoseOfProductsInOtherAlgebras) {
+  for (const char* algebra : {"max_plus", "min_plus", "max_times"}) {
+    const std::string attrs = absl::StrCat(", algebra = ", algebra, "}");
+    ExpectRightRule(
+        {algebra, "%a = input : T[2,3] %b = input : T[3,4]",
+         "%y = dot_general(%a, %b) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]" + attrs},
+        "f64");
+    ExpectRightRule({absl::StrCat(algebra, " of two of each"), "%a = input : T[2,3,2,2,4] %b = input : T[4,3,2,2]",
+                     "%y = dot_general(%a, %b) {lhs_contracting_dimensions = [1, 0], rhs_contracting_dimensions = [1, "
+                     "2], lhs_batching_dimensions = [4, 3], rhs_batching_dimensions = [0, 3]" +
+                         attrs},
+                    "f64");
+    ExpectRightRule({absl::StrCat(algebra, " with itself, beside others"), "%a = input : T[n,n]",
+                     "%e = exp(%a) %d = dot_general(%e, %e) {lhs_contracting_dimensions = [0], "
+                     "rhs_contracting_dimensions = [1]" +
+                         attrs + " %y = multiply(%d, %a)"},
+                    "f64");
+  }
+}
+
 TEST(DerivativeRules, AreThoseOfIndexing) {
   const std::string gather =
       "{offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1, slice_sizes = [2, "
