@@ -199,6 +199,14 @@ def one_op(op):
     return lambda w, x: {"y": getattr(w, op)(x)}
 
 
+def semiring_product(algebra):
+    return lambda w, a, b: {"c": w.semiring_product(algebra, b, a)}
+
+
+def spin_glass(side):
+    return lambda w, **tensors: {"energy": w.spin_glass(side, *[tensors["t%d" % i] for i in range(len(tensors))])}
+
+
 # Words of G27; the divisor of whole numbers is 7.
 VECTOR_WORK = {
     "abs": lambda w, x: w.abs(x),
@@ -234,6 +242,12 @@ def graph_of(workload, network=None):
         return family_graphs.graph_of(workload)
     if workload.startswith("G01b_"):
         return one_op(workload.split("_")[1])
+    if workload.startswith("G28_"):
+        return semiring_product("_".join(workload.split("_")[1:3]))
+    if workload.startswith("G29_spin_glass_"):
+        return spin_glass(int(workload.split("_")[-1]))
+    if workload.startswith("G29_paths_"):
+        return lambda w, weights: {"paths": w.shortest_paths(weights)}
     if workload.startswith("G27_"):
         return vector_work(workload.split("_")[1])
     if workload.startswith(("G11_", "G12_")):

@@ -20,7 +20,7 @@ import graphs
 
 # BF16, which NumPy does not have, as the bits.
 DTYPES = {"bf16": "uint16", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "i32": "int32",
-          "i64": "int64"}
+          "i64": "int64", "bool": "bool"}
 # The dtypes that libraries write: 16-bit floats widened.
 RESULT_DTYPES = dict(DTYPES, bf16="float32", f16="float32")
 
@@ -227,8 +227,28 @@ class OneDnn(NumPy):
         return {name: self.words.widened(value) for name, value in results.items()}
 
 
+class GraphBlas(NumPy):
+    """SuiteSparse:GraphBLAS. Matrices are full."""
+    module = "python-graphblas"
+
+    def __init__(self, threads):
+        from words_graphblas import GraphBlasWords
+        self.words = GraphBlasWords(threads)
+
+    def half(self, array, dtype):
+        raise NotImplementedError("no elements of " + dtype)
+
+    def open(self, graph, inputs, state):
+        matrices = {name: self.words.matrix(array) for name, array in inputs.items()}
+        return lambda: graph(self.words, **matrices)
+
+    def export(self, results):
+        return {name: self.words.array(value) for name, value in results.items()}
+
+
 LIBRARIES = {"numpy": NumPy, "numexpr": NumExpr, "torch": Torch, "torch_compile": TorchCompile, "jax": Jax,
-             "onnxruntime": OnnxRuntime, "onednn": OneDnn, "scipy": SciPy, "opt_einsum": OptEinsum, "opt_einsum_torch": OptEinsumTorch}
+             "onnxruntime": OnnxRuntime, "onednn": OneDnn, "scipy": SciPy, "opt_einsum": OptEinsum, "opt_einsum_torch": OptEinsumTorch,
+             "graphblas": GraphBlas}
 
 
 def read_inputs(folder, tensors):

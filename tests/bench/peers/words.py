@@ -136,6 +136,38 @@ class Words:
     def network(self, terms, output, path, tensors):
         return self.xp.einsum(equation_of(terms, output), *tensors, optimize=[tuple(step) for step in path])
 
+    def semiring_product(self, algebra, a, b):
+        """c[i, j]: the sum over k of a[i, k] times b[k, j], in another algebra."""
+        if algebra == "or_and":
+            return self.xp.matmul(a.astype("float32"), b.astype("float32")) > 0
+        return self.xp.max(a[:, :, None] + b[None, :, :], 1)
+
+    def shortest_paths(self, weights):
+        """Floyd and Warshall's algorithm."""
+        raise NotImplementedError("a loop")
+
+    def spin_glass(self, side, *tensors):
+        """The greatest energy, a site after the other: the state has an axis for the last spin of each column."""
+        sites, bonds = tensors[: side * side], iter(tensors[side * side :])
+
+        def bond(shape):
+            return self.reshape(self.permute(next(bonds), (1, 0)), shape)
+
+        state = sites[0]
+        for site in range(1, side * side):
+            column = site % side
+            before, behind = 2**column, 1 if site < side else 2 ** (side - 1 - column)
+            left = bond((1, 2, 2, 1)) if column else None
+            if site < side:
+                state = self.reshape(state, (before, 1, 1))
+            else:
+                state = self.max(self.reshape(state, (before, 2, 1, behind)) + bond((1, 2, 2, 1)), 1)
+            state = state + self.reshape(sites[site], (1, 2, 1))
+            if left is not None:
+                state = self.reshape(state, (before // 2, 2, 2, behind)) + left
+            state = self.reshape(state, (-1,))
+        return self.max(state, 0)
+
     def eye(self, like):
         return self.xp.eye(like.shape[0])
 
@@ -185,6 +217,26 @@ class NumPyWords(Words):
 
     def network(self, terms, output, path, tensors):
         return numpy.einsum(equation_of(terms, output), *tensors, optimize=["einsum_path"] + [tuple(s) for s in path])
+
+    def semiring_product(self, algebra, a, b):
+        if algebra == "or_and":
+            return super().semiring_product(algebra, a, b)
+        # Some rows at a time, which stay in the caches.
+        result = numpy.empty((a.shape[0], b.shape[1]), a.dtype)
+        for row in range(0, len(a), 32):
+            part = a[row : row + 32]
+            best = part[:, :1] + b[0]
+            for k in range(1, len(b)):
+                numpy.maximum(best, part[:, k : k + 1] + b[k], out=best)
+            result[row : row + 32] = best
+        return result
+
+    def shortest_paths(self, weights):
+        paths = weights.copy()
+        numpy.fill_diagonal(paths, 0)
+        for via in range(len(paths)):
+            numpy.minimum(paths, paths[:, via : via + 1] + paths[via], out=paths)
+        return paths
 
     def transpose(self, x, axes):
         return numpy.ascontiguousarray(x.transpose(axes))

@@ -34,6 +34,26 @@ class JaxWords(Words):
         weights = jax.nn.softmax(jax.numpy.where(known, scores, -1e9), -1)
         return {"attention": jax.numpy.einsum("hl,hld->hd", weights, V), "K": K, "V": V}
 
+    def semiring_product(self, algebra, a, b):
+        if algebra == "or_and":
+            return super().semiring_product(algebra, a, b)
+
+        def rows(part):  # some at a time, which stay in the caches
+            def step(k, best):
+                return jax.numpy.maximum(best, jax.lax.dynamic_slice_in_dim(part, k, 1, 1) + b[k])
+
+            return jax.lax.fori_loop(1, b.shape[0], step, part[:, :1] + b[0])
+
+        return jax.lax.map(rows, a.reshape(-1, 32, a.shape[1])).reshape(a.shape[0], -1)
+
+    def shortest_paths(self, weights):
+        paths = jax.numpy.fill_diagonal(weights, 0, inplace=False)
+
+        def step(via, paths):
+            return jax.numpy.minimum(paths, paths[:, via, None] + paths[via])
+
+        return jax.lax.fori_loop(0, len(weights), step, paths)
+
     def conv3x3(self, x, kernel):
         return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME")
 

@@ -2,6 +2,7 @@
 import numpy
 import scipy.fft
 import scipy.linalg
+import scipy.sparse.csgraph
 
 from words import NumPyWords
 
@@ -37,6 +38,9 @@ class SciPyWords(NumPyWords):
     def log_determinant(self, a):
         factors, _ = scipy.linalg.lu_factor(a)
         return self.spoken(numpy.sum(numpy.log(numpy.abs(numpy.diagonal(factors, 0, -2, -1))), -1))
+
+    def shortest_paths(self, weights):
+        return self.spoken(scipy.sparse.csgraph.floyd_warshall(weights))
 
     def rfft(self, x, n):
         return self.spoken(scipy.fft.rfft(x, n, workers=self.threads))

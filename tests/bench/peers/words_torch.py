@@ -95,6 +95,21 @@ class TorchWords(Words):
     def conv3x3(self, x, kernel):
         return functional.conv2d(x, kernel, padding=1)
 
+    def semiring_product(self, algebra, a, b):
+        if algebra == "or_and":
+            return torch.matmul(a.float(), b.float()) > 0
+        if torch.compiler.is_compiling():
+            return (a[:, :, None] + b).amax(1)
+        # Some rows at a time: all sums of them are in memory.
+        rows = max(1, 2**20 // b.numel())
+        return torch.cat([(a[row : row + rows, :, None] + b).amax(1) for row in range(0, len(a), rows)])
+
+    def shortest_paths(self, weights):
+        paths = weights.clone().fill_diagonal_(0)
+        for via in range(len(paths)):
+            torch.minimum(paths, paths[:, via, None] + paths[via], out=paths)
+        return paths
+
     def einsum(self, equation, *operands):
         return torch.einsum(equation, *operands)
 

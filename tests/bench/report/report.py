@@ -6,7 +6,7 @@ import textwrap
 
 import bars
 
-PEERS = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "onednn", "opt_einsum", "opt_einsum_torch"]
+PEERS = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "onednn", "opt_einsum", "opt_einsum_torch", "graphblas"]
 # The families of workloads: rows of the tables, by the beginnings of names.
 FAMILIES = [
     ("Elementwise chains", ("G01", "G01_gelu", "G02", "G03", "G03_lion")),
@@ -20,6 +20,7 @@ FAMILIES = [
     ("Fourier transforms", ("G21_convolution", "G21_poisson_solver")),
     ("Parts of transforms, circuits, contractions", ("G21_pad", "G21_spectrum", "G21_poisson", "G22", "G23_", "G25_")),
     ("Tensor networks", ("G24_",)),
+    ("Other algebras", ("G28_", "G29_")),
 ]
 # Shares of the limit that are wanted, by what the limit is.
 WANTED_SHARE = {"dram": 0.85, "fma": 0.95}

@@ -209,6 +209,10 @@ class Commands {
       (IsForBlas(product) ? products_ms : arithmetic_ms) +=
           IsForBlas(product) ? BlasMs(product, threads_) : Flops(product) / (is_single ? f32 : f64);
     }
+    for (const auto& [kind, products] : work.semiring_products) {
+      flops += 2 * products;
+      arithmetic_ms += products / PeakSemiringProducts(kind.first, kind.second, threads_);
+    }
     return absl::StrFormat(R"({"dram": %.6f, "fma": %.6f, "arithmetic": %.6f, "math": %.6f, "flops": %.0f})",
                            MemoryFloorMs(opened_->read_bytes, opened_->written_bytes, threads_), products_ms,
                            arithmetic_ms, math_ms, flops);

@@ -29,6 +29,8 @@ void Fill(const Range& range, Literal* literal, std::mt19937_64* random) {
       using Part = typename T::value_type;
       const Part real = static_cast<Part>(distribution(*random));
       value = {real, static_cast<Part>(distribution(*random))};
+    } else if constexpr (std::is_same_v<T, Bool>) {
+      value = Bool(distribution(*random) >= 1);
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(std::floor(distribution(*random)));
     } else if constexpr (sizeof(T) == 2) {
@@ -82,6 +84,9 @@ std::vector<std::shared_ptr<const Literal>> MakeInputs(const Workload& workload,
         break;
       case DType::kBF16:
         Fill<BFloat16>(range, &literal, &random);
+        break;
+      case DType::kBool:
+        Fill<Bool>(range, &literal, &random);
         break;
       case DType::kI32:
         Fill<int32_t>(range, &literal, &random);

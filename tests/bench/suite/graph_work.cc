@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/ops/semiring.h"
 #include "engine/tensor/shape.h"
 #include "tests/bench/suite/family_flops.h"
 
@@ -88,7 +89,13 @@ GraphWork WorkOf(const Graph& graph) {
     }
     const CoreOp op = static_cast<CoreOp>(node.op->index);
     if (op == CoreOp::kDotGeneral) {
-      work.products.push_back(SizesOf(graph, node));
+      const MatrixSizes sizes = SizesOf(graph, node);
+      if (AlgebraOf(node.attrs) == Algebra::kStandard) {
+        work.products.push_back(sizes);
+      } else {
+        work.semiring_products[{AlgebraOf(node.attrs), sizes.dtype}] +=
+            static_cast<double>(sizes.batch * sizes.m * sizes.n) * static_cast<double>(sizes.k);
+      }
       continue;
     }
     const ValueId counted = op == CoreOp::kReduce ? node.operands[0] : node.first_result;

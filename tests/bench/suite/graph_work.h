@@ -18,6 +18,7 @@ struct GraphWork {
   double arithmetic_f64 = 0;
   std::map<std::pair<CoreOp, DType>, double> math;  // elements by op that costs more than those
   std::vector<MatrixSizes> products;
+  std::map<std::pair<Algebra, DType>, double> semiring_products;  // of single elements, in other algebras
 };
 
 // Returns the work of a graph without symbols.

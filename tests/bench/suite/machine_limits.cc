@@ -67,6 +67,74 @@ double MultiplyAdd(int64_t rounds) {
 
 double MultiplyAddF32(int64_t rounds) { return MultiplyAdd<float>(rounds); }
 double MultiplyAddF64(int64_t rounds) { return MultiplyAdd<double>(rounds); }
+// Sums of as many vectors as the registers hold, over factors that a table has.
+constexpr int kLeft = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+constexpr int kRight = 6;
+constexpr int64_t kFactors = 64;  // of each of the columns; in the nearest cache
+
+template <typename T, class Step>
+double AddProducts(int64_t rounds, const Step& step) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  T factors[kRight][kFactors];
+  for (int n = 0; n < kRight; ++n) {
+    for (int64_t k = 0; k < kFactors; ++k) factors[n][k] = static_cast<T>((rounds + 7 * n + 3 * k) % 61);
+  }
+  V left[kLeft], sums[kLeft][kRight];
+  for (int v = 0; v < kLeft; ++v) {
+    left[v] = hn::Set(d, static_cast<T>(rounds % 5 + v));
+    for (int n = 0; n < kRight; ++n) sums[v][n] = hn::Zero(d);
+  }
+  for (int64_t k = 0; k < rounds; ++k) {
+    HWY_UNROLL(6)
+    for (int n = 0; n < kRight; ++n) {
+      const V right = hn::Set(d, factors[n][k % kFactors]);
+      HWY_UNROLL(4)
+      for (int v = 0; v < kLeft; ++v) sums[v][n] = step(sums[v][n], left[v], right);
+    }
+  }
+  V all = sums[0][0];
+  for (int v = 0; v < kLeft; ++v) {
+    for (int n = 0; n < kRight; ++n) all = hn::Xor(all, sums[v][n]);
+  }
+  return static_cast<double>(hn::GetLane(all));
+}
+
+template <typename T>
+double AddProductsOf(Algebra algebra, int64_t rounds) {
+  using V = hn::Vec<hn::ScalableTag<T>>;
+  switch (algebra) {
+    case Algebra::kMinPlus:
+      return AddProducts<T>(rounds, [](V sum, V a, V b) HWY_ATTR { return hn::Min(sum, hn::Add(a, b)); });
+    case Algebra::kMaxTimes:
+      return AddProducts<T>(rounds, [](V sum, V a, V b) HWY_ATTR { return hn::Max(sum, hn::Mul(a, b)); });
+    default:
+      return AddProducts<T>(rounds, [](V sum, V a, V b) HWY_ATTR { return hn::Max(sum, hn::Add(a, b)); });
+  }
+}
+
+double AddSemiringProducts(Algebra algebra, DType dtype, int64_t rounds) {
+  using Word = hn::Vec<hn::ScalableTag<uint64_t>>;
+  switch (dtype) {
+    case DType::kF32:
+      return AddProductsOf<float>(algebra, rounds);
+    case DType::kF64:
+      return AddProductsOf<double>(algebra, rounds);
+    case DType::kI32:
+      return AddProductsOf<int32_t>(algebra, rounds);
+    case DType::kI64:
+      return AddProductsOf<int64_t>(algebra, rounds);
+    default:
+      return AddProducts<uint64_t>(rounds, [](Word sum, Word a, Word b) HWY_ATTR { return hn::OrAnd(sum, a, b); });
+  }
+}
+
+// Products of a round.
+int64_t ProductsARound(DType dtype) {
+  const int64_t bits = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint64_t>())) * 64;
+  return kLeft * kRight * (dtype == DType::kBool ? bits : bits / (8 * SizeOf(dtype)));
+}
+
 int64_t LanesF32() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }
 
 }  // namespace
@@ -82,6 +150,8 @@ HWY_EXPORT(ReadAndWrite);
 HWY_EXPORT(MultiplyAddF32);
 HWY_EXPORT(MultiplyAddF64);
 HWY_EXPORT(LanesF32);
+HWY_EXPORT(AddSemiringProducts);
+HWY_EXPORT(ProductsARound);
 
 constexpr int kRounds = 7;
 constexpr int64_t kBlock = 512;
@@ -168,6 +238,16 @@ double CachedCopyRate(int threads) {
     for (int time = 0; time < kTimes; ++time) std::memcpy(to[mine].get(), from[mine].get(), kElements * 8);
   });
   return static_cast<double>(threads) * kTimes * kElements * 8 * 2 / ms / 1e6;
+}
+
+double PeakSemiringProducts(Algebra algebra, DType dtype, int threads) {
+  constexpr int64_t kTimes = 100000;
+  volatile double used = 0;
+  const double ms = BestMs(threads, [&](int t) {
+    const double sum = HWY_DYNAMIC_DISPATCH(AddSemiringProducts)(algebra, dtype, kTimes);
+    if (t == 0) used = sum;
+  });
+  return static_cast<double>(threads * kTimes * HWY_DYNAMIC_DISPATCH(ProductsARound)(dtype)) / ms;
 }
 
 double PeakFlopsF32(int threads) {

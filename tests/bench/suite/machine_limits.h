@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+#include "engine/ir/graph.h"
+#include "engine/tensor/dtype.h"
+
 namespace tensord {
 
 // Rates that so many threads reach together, the best of a few rounds of loops in the widest vectors there are.
@@ -17,6 +20,10 @@ double CachedCopyRate(int threads);
 // Operations a millisecond: fused multiply-adds on registers, each counted as two.
 double PeakFlopsF32(int threads);
 double PeakFlopsF64(int threads);
+
+// Products of elements a millisecond, each added to a sum of its own, on registers: of F32, F64, I32 and I64 in
+// max_plus, min_plus and max_times, and of bits in or_and. Both ops of a product are issued; the factor is loaded.
+double PeakSemiringProducts(Algebra algebra, DType dtype, int threads);
 
 }  // namespace tensord
 

@@ -27,13 +27,13 @@ import graphs  # noqa: E402
 import peer as peer_program  # noqa: E402
 import words  # noqa: E402
 
-PEER_NAMES = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "onednn", "opt_einsum", "opt_einsum_torch"]
+PEER_NAMES = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "onednn", "opt_einsum", "opt_einsum_torch", "graphblas"]
 # Relative to the value and to the largest one. A peer that sums in its own order, or whose functions are coarser, is
 # still that peer.
-TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4, "f16": 1e-3, "bf16": 8e-3, "i32": 0, "i64": 0}
-PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3, "f16": 4e-3, "bf16": 3e-2, "i32": 0, "i64": 0}
+TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4, "f16": 1e-3, "bf16": 8e-3, "i32": 0, "i64": 0, "bool": 0}
+PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3, "f16": 4e-3, "bf16": 3e-2, "i32": 0, "i64": 0, "bool": 0}
 WIDE = {"f16": numpy.float64, "bf16": numpy.float64, "f32": numpy.float64, "f64": numpy.float64, "c64": numpy.complex128,
-        "c128": numpy.complex128, "i32": numpy.int32, "i64": numpy.int64}
+        "c128": numpy.complex128, "i32": numpy.int32, "i64": numpy.int64, "bool": numpy.bool_}
 # The most that a network's run may plan over the bytes alive at once, and the allowance of a small one.
 MOST_OVER_ALIVE = 1.15
 LITTLE_MEMORY = 4096
@@ -95,6 +95,8 @@ def reference_results(workload, folder, about, network):
 
 def differs(got, wanted, tolerance):
     wanted = numpy.asarray(wanted)
+    if wanted.dtype == bool:
+        return not numpy.array_equal(got.reshape(wanted.shape), wanted)
     largest = float(numpy.max(numpy.abs(wanted), initial=0, where=numpy.isfinite(wanted)))
     return not numpy.allclose(got.reshape(wanted.shape), wanted, rtol=tolerance, atol=tolerance * largest, equal_nan=True)
 

@@ -194,6 +194,26 @@ void AddFamilies(std::vector<Workload>* all) {
                   .ranges = {{"along", {0.1, 4}}, {"across", {0.1, 4}}}});
 }
 
+void AddAlgebras(std::vector<Workload>* all) {
+  for (const int64_t size : {256, 1024, 2048}) {
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32}) {
+      all->push_back({.name = absl::StrCat("G28_max_plus_", Name(dtype), "_", size),
+                      .graph = [dtype, size] { return AlgebraProductGraph(Algebra::kMaxPlus, dtype, size); },
+                      .range = {-1000, 1000}});
+    }
+    // In a hundred terms some are true: neither all of the result is, nor nothing.
+    all->push_back({.name = absl::StrCat("G28_or_and_", size),
+                    .graph = [size] { return AlgebraProductGraph(Algebra::kOrAnd, DType::kBool, size); },
+                    .range = {0, 1.03}});
+  }
+  for (const int64_t nodes : {1024, 2048}) {
+    all->push_back({.name = absl::StrCat("G29_paths_", nodes),
+                    .graph = [nodes] { return ShortestPathsGraph(nodes); },
+                    .range = {1, 1000}});
+  }
+  all->push_back({.name = "G29_spin_glass_12", .graph = [] { return SpinGlassGraph(12); }});
+}
+
 }  // namespace
 
 std::vector<Workload> AllWorkloads() {
@@ -204,6 +224,7 @@ std::vector<Workload> AllWorkloads() {
   AddFamilies(&all);
   AddTransforms(&all);
   AddVectors(&all);
+  AddAlgebras(&all);
   return all;
 }
 

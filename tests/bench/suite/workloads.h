@@ -11,7 +11,7 @@
 
 namespace tensord {
 
-// Numbers of an input: evenly spread over [low, high), whole ones for an integer dtype.
+// Numbers of an input: evenly spread over [low, high), whole ones for an integer dtype; a BOOL is true from 1 on.
 struct Range {
   double low = -1;
   double high = 1;

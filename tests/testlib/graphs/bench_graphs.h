@@ -85,6 +85,14 @@ Graph DmrgGraph(int64_t bond, int64_t operator_bond, int64_t physical);
 Graph MatrixProductGraph(int64_t size, int64_t batch, DType dtype = DType::kF64);
 // One contraction as TCCG writes it, "abcde-efbad-cf" for C-A-B, axis 0 first, f64; sizes by label, "a24b16" (G25).
 Graph ContractionGraph(absl::string_view labels, absl::string_view sizes);
+// One product of [size, size] in another algebra (G28).
+Graph AlgebraProductGraph(Algebra algebra, DType dtype, int64_t size);
+// Shortest distances between all pairs of nodes, f64[nodes, nodes], by squaring in min_plus until paths may have all
+// nodes; the distance of a node to itself is 0 (G29).
+Graph ShortestPathsGraph(int64_t nodes);
+// The greatest energy of spins on a grid of side × side, as one einsum in max_plus of f32 tensors t0, t1, …: [2] a
+// site, then [2, 2] for the bonds of each site to the left and upwards (G29).
+Graph SpinGlassGraph(int64_t side);
 // The product of `count` matrices f64 with sizes up to `largest`, in the cheapest order (G24a).
 Graph MatrixChainGraph(int64_t count, int64_t largest);
 // The inner product of two matrix product states, f64 (G24b).
