@@ -67,54 +67,52 @@ double MultiplyAdd(int64_t rounds) {
 
 double MultiplyAddF32(int64_t rounds) { return MultiplyAdd<float>(rounds); }
 double MultiplyAddF64(int64_t rounds) { return MultiplyAdd<double>(rounds); }
-// Sums of as many vectors as the registers hold, over factors that a table has.
-constexpr int kLeft = HWY_TARGET == HWY_AVX3 ? 4 : 2;
-constexpr int kRight = 6;
-constexpr int64_t kFactors = 64;  // of each of the columns; in the nearest cache
+constexpr int kSumsAtOnce = 6;  // with their factors in registers of any machine, and more than an op takes cycles
 
-template <typename T, class Step>
-double AddProducts(int64_t rounds, const Step& step) {
+// Products of which each is made of the one before it, in chains apart, and their sums: nothing is read from memory.
+template <typename T, class Make, class Add>
+double AddProducts(int64_t rounds, const Make& make, const Add& add) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  T factors[kRight][kFactors];
-  for (int n = 0; n < kRight; ++n) {
-    for (int64_t k = 0; k < kFactors; ++k) factors[n][k] = static_cast<T>((rounds + 7 * n + 3 * k) % 61);
+  const V factor = hn::Set(d, static_cast<T>(1));
+  const auto start = [d, rounds](int64_t chain) HWY_ATTR { return hn::Set(d, static_cast<T>((rounds + chain) % 5)); };
+  V p0 = start(0), p1 = start(1), p2 = start(2), p3 = start(3), p4 = start(4), p5 = start(5);
+  V s0 = p0, s1 = p1, s2 = p2, s3 = p3, s4 = p4, s5 = p5;
+  for (int64_t round = 0; round < rounds; ++round) {
+    p0 = make(p0, factor), s0 = add(s0, p0), p1 = make(p1, factor), s1 = add(s1, p1);
+    p2 = make(p2, factor), s2 = add(s2, p2), p3 = make(p3, factor), s3 = add(s3, p3);
+    p4 = make(p4, factor), s4 = add(s4, p4), p5 = make(p5, factor), s5 = add(s5, p5);
   }
-  V left[kLeft], sums[kLeft][kRight];
-  for (int v = 0; v < kLeft; ++v) {
-    left[v] = hn::Set(d, static_cast<T>(rounds % 5 + v));
-    for (int n = 0; n < kRight; ++n) sums[v][n] = hn::Zero(d);
-  }
-  for (int64_t k = 0; k < rounds; ++k) {
-    HWY_UNROLL(6)
-    for (int n = 0; n < kRight; ++n) {
-      const V right = hn::Set(d, factors[n][k % kFactors]);
-      HWY_UNROLL(4)
-      for (int v = 0; v < kLeft; ++v) sums[v][n] = step(sums[v][n], left[v], right);
-    }
-  }
-  V all = sums[0][0];
-  for (int v = 0; v < kLeft; ++v) {
-    for (int n = 0; n < kRight; ++n) all = hn::Xor(all, sums[v][n]);
-  }
+  const V all = hn::Xor(hn::Xor(hn::Xor(s0, s1), hn::Xor(s2, s3)), hn::Xor(s4, s5));
   return static_cast<double>(hn::GetLane(all));
 }
 
 template <typename T>
 double AddProductsOf(Algebra algebra, int64_t rounds) {
   using V = hn::Vec<hn::ScalableTag<T>>;
+  const auto sum = [](V a, V b) HWY_ATTR { return hn::Add(a, b); };
+  const auto product = [](V a, V b) HWY_ATTR { return hn::Mul(a, b); };
+  const auto least = [](V a, V b) HWY_ATTR { return hn::Min(a, b); };
+  const auto greatest = [](V a, V b) HWY_ATTR { return hn::Max(a, b); };
   switch (algebra) {
     case Algebra::kMinPlus:
-      return AddProducts<T>(rounds, [](V sum, V a, V b) HWY_ATTR { return hn::Min(sum, hn::Add(a, b)); });
+      return AddProducts<T>(rounds, sum, least);
     case Algebra::kMaxTimes:
-      return AddProducts<T>(rounds, [](V sum, V a, V b) HWY_ATTR { return hn::Max(sum, hn::Mul(a, b)); });
+      return AddProducts<T>(rounds, product, greatest);
     default:
-      return AddProducts<T>(rounds, [](V sum, V a, V b) HWY_ATTR { return hn::Max(sum, hn::Add(a, b)); });
+      return AddProducts<T>(rounds, sum, greatest);
   }
 }
 
+// Ors of ands, each one instruction where the machine has it.
+double AddBits(int64_t rounds) {
+  using V = hn::Vec<hn::ScalableTag<uint64_t>>;
+  const V factor = hn::Set(hn::ScalableTag<uint64_t>(), static_cast<uint64_t>(rounds));
+  const auto or_and = [factor](V a, V b) HWY_ATTR { return hn::OrAnd(a, b, factor); };
+  return AddProducts<uint64_t>(rounds, or_and, or_and);
+}
+
 double AddSemiringProducts(Algebra algebra, DType dtype, int64_t rounds) {
-  using Word = hn::Vec<hn::ScalableTag<uint64_t>>;
   switch (dtype) {
     case DType::kF32:
       return AddProductsOf<float>(algebra, rounds);
@@ -125,14 +123,14 @@ double AddSemiringProducts(Algebra algebra, DType dtype, int64_t rounds) {
     case DType::kI64:
       return AddProductsOf<int64_t>(algebra, rounds);
     default:
-      return AddProducts<uint64_t>(rounds, [](Word sum, Word a, Word b) HWY_ATTR { return hn::OrAnd(sum, a, b); });
+      return AddBits(rounds);
   }
 }
 
-// Products of a round.
+// Returns the products of a round. A product of bits is one op, of which a round has two a sum.
 int64_t ProductsARound(DType dtype) {
   const int64_t bits = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint64_t>())) * 64;
-  return kLeft * kRight * (dtype == DType::kBool ? bits : bits / (8 * SizeOf(dtype)));
+  return kSumsAtOnce * (dtype == DType::kBool ? 2 * bits : bits / (8 * SizeOf(dtype)));
 }
 
 int64_t LanesF32() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }

@@ -21,8 +21,8 @@ double CachedCopyRate(int threads);
 double PeakFlopsF32(int threads);
 double PeakFlopsF64(int threads);
 
-// Products of elements a millisecond, each added to a sum of its own, on registers: of F32, F64, I32 and I64 in
-// max_plus, min_plus and max_times, and of bits in or_and. Both ops of a product are issued; the factor is loaded.
+// Products of elements a millisecond, each added to a sum, on registers: of F32, F64, I32 and I64 in max_plus, min_plus
+// and max_times, and of bits in or_and.
 double PeakSemiringProducts(Algebra algebra, DType dtype, int threads);
 
 }  // namespace tensord
