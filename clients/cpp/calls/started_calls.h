@@ -77,7 +77,7 @@ class StartedCalls {
 
   // Runs `call`, and `then` once there is room for another.
   absl::Status Run(std::shared_ptr<Cancellation> cancellation, std::function<void()> call, std::function<void()> then);
-  // As Run, under the lock.
+  // Does the work of Run, under the lock.
   absl::Status StartLocked(std::shared_ptr<Cancellation> cancellation, std::function<void()> call,
                            std::function<void()> then);
   // Takes the threads that are done, for the caller to join without the lock. Leaves the thread that asks: its last

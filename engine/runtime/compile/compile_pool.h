@@ -32,8 +32,8 @@ class CompilePool {
   void SetBounds(const Bounds& bounds) { pool_.SetBounds(bounds); }
   Bounds bounds() const { return pool_.bounds(); }
 
-  // Fails with QUEUE_FULL, and nothing is kept, where the queue is full, or the tenant's part of it. The name is a copy:
-  // the work may be over, and its call with the caller's name gone, before this returns.
+  // Fails with QUEUE_FULL, and nothing is kept, where the queue is full, or the tenant's part of it. The name is a
+  // copy: the work may be over, and its call with the caller's name gone, before this returns.
   absl::StatusOr<Ticket> Submit(std::string tenant, TurnPool::Work work);
   // Tells whether the work was still waiting: then it is not done, and gone when this returns.
   bool Drop(const Ticket& ticket) { return pool_.Drop(ticket.tenant, ticket.id); }

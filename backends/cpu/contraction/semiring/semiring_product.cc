@@ -19,8 +19,8 @@ constexpr int64_t kMostTerms = 256;
 constexpr int64_t kMostRows = 256;  // packed elements
 constexpr int64_t kMostColumns = 240;
 constexpr int64_t kLeastColumns = 24;
-constexpr int64_t kFewColumns = 60;  // to pack rows for fewer shows
-constexpr int64_t kColumnsOfTiles = 6;  // of SemiringLoops, so that no tile is narrow
+constexpr int64_t kFewColumns = 60;       // to pack rows for fewer shows
+constexpr int64_t kColumnsOfTiles = 6;    // of SemiringLoops, so that no tile is narrow
 constexpr int64_t kBlocksAThread = 4;     // for all threads to be busy until the end
 constexpr double kOneThread = 64 * 1024;  // products that are not worth spreading
 
