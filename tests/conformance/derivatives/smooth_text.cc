@@ -400,7 +400,11 @@ class SmoothText {
       axes[1] = n;
       return axes;
     };
-    switch (Below(5)) {
+    // A complex R that ends in a square part has a last entry whose sign jumps as it becomes real: a zero of the
+    // operand is enough.
+    const bool jumps = x.is_complex() && rows <= columns;
+    const size_t kind = Below(5);
+    switch (kind == 0 && jumps ? 1 : kind) {
       case 0: {
         const bool is_q = OneIn(2);
         const std::string qr = Node(absl::StrCat(linalg, "Qr(%", a, ")"), 2);
