@@ -174,17 +174,20 @@ void JvpMaximum(JvpCall& call) {
 
 void JvpMinimum(JvpCall& call) { JvpMaximum(call); }
 
-// By the base b x^(b-1), 0 where b is 0; by the exponent y log(x), 0 where x is 0.
+// By the base b x^(b-1), by the exponent y log(x), 0 where x is 0. With the exponent 0 the first is 0, and its slope
+// along the exponent 1 / x; but where x is so small that x^-2 is no number, all of it is 0.
 void JvpPow(JvpCall& call) {
   Terms e(call.graph);
   const ValueId x = call.operands[0], b = call.operands[1], y = call.results[0];
   const ValueId zero = e.Fill(0, x), one = e.Fill(1, x);
   ValueId sum;
   if (call.has(0)) {
-    const ValueId constant = e.Compare(CompareDirection::kEq, b, zero);
-    const ValueId less = e.Sub(e.Select(constant, one, b), one);
-    const ValueId slope = e.Select(constant, zero, e.Mul(b, e.Binary(CoreOp::kPow, x, less)));
-    sum = e.Mul(call.tangents[0], slope);
+    const ValueId is_constant = e.Compare(CompareDirection::kEq, b, zero);
+    const ValueId size = e.Unary(CoreOp::kAbs, x);
+    const ValueId curves = e.Unary(CoreOp::kIsFinite, e.Div(e.Fill(1, size), e.Mul(size, size)));
+    const ValueId is_flat = e.Binary(CoreOp::kAnd, is_constant, e.Unary(CoreOp::kNot, curves));
+    const ValueId power = e.Binary(CoreOp::kPow, e.Select(is_flat, one, x), e.Sub(b, one));
+    sum = e.Mul(call.tangents[0], e.Mul(b, e.Select(is_flat, zero, power)));
   }
   if (call.has(1)) {
     const ValueId at_zero = e.Compare(CompareDirection::kEq, x, zero);

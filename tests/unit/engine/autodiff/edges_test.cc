@@ -263,6 +263,14 @@ TEST(DerivativesAtEdges, OfMultiplyingScattersAreRightToSecondOrderAtZeros) {
   EXPECT_THAT(SecondDerivatives(scatter, {{2, 5}, {0, 0, 0, 9}}, "b", "b"), ElementsAre(2, 0, 2, 0));
 }
 
+TEST(DerivativesAtEdges, OfPowersAreSymmetricToSecondOrder) {
+  const std::vector<std::vector<double>> at = {{2, 4, 0}, {0, 0, 0}};
+  EXPECT_THAT(SecondDerivatives("%y = pow(%a, %b)", at, "a", "b"), ElementsAre(0.5, 0.25, 0));
+  EXPECT_THAT(SecondDerivatives("%y = pow(%a, %b)", at, "b", "a"), ElementsAre(0.5, 0.25, 0));
+  EXPECT_THAT(SecondDerivatives("%y = pow(%a, %b)", {{2, 0, 1e-300, kInf, 0}, {0, 0, 0, 0, 2}}, "a", "a"),
+              ElementsAre(0, 0, 0, 0, 2));
+}
+
 TEST(DerivativesAtEdges, AskForNoRuleOfAReference) {
   absl::StatusOr<Graph> graph = ParseGraph(R"(graph "g" { %x = input : f64[2] %a = input : f64[3,3]
       %q:2 = tensord.linalg.v1.HouseholderQr(%a) %y = pad_to_match(%x, %q:0) {dimension = 0} output "y" = %y })",
