@@ -125,7 +125,7 @@ class SharedPipelineTest(SharedMemoryTestCase):
             dependent.result(60)
         self.assertEqual(context.exception.reason, "HANDLE_POISONED")
         self.assertIn("REGION_UNKNOWN", str(context.exception))
-        made.wait()  # the two answers come in any order
+        made.wait(self.client.deadline(60))  # the two answers come in any order
         y = pipeline.run(program, x).result(60)
         np.testing.assert_array_equal(y, np.full(COUNT, 2, np.float32))
         with self.assertRaises(td.FailedPrecondition) as context:  # nothing else would tell of the first

@@ -200,6 +200,7 @@ class Client:
         alignment = alignment or wire.ResponseAlignment()
         memory = self.shared_memory
         deadline = self.deadline(timeout)
+        self.await_arguments(arguments, session, deadline)
         shared = None
         if memory and not memory.lost:
             shared = SharedCall(memory, alignment.result_bytes, deadline.half())
@@ -239,12 +240,23 @@ class Client:
         if error is not None:
             raise errors.from_wire(read(contract.Error, error))
         alignment.learn(payloads, request_id)
-        _mark_donated(arguments)
+        self.mark_donated(arguments)
         if specs is not None:
             check_results(payloads, specs)
         handles += [""] * (len(payloads) - len(handles))
         results = [self._result(payload, handle, session) for payload, handle in zip(payloads, handles)]
         return results, Stats(stats, round_trip_time)
+
+    def await_arguments(self, arguments, session, deadline, pipeline=None):
+        """Returns when the server has those that are RemoteArrays, which are to be the session's; in a pipeline those
+        that it makes itself may be on their way. Raises DeadlineExceeded."""
+        for argument in arguments:
+            remote = remote_of(argument)
+            if remote is None:
+                continue
+            if remote.session is not session:
+                raise ValueError(f"{remote!r} belongs to {remote.session!r}, the call to {session!r}")
+            remote.wait(deadline, pipeline)
 
     def encode_run(
         self,
@@ -258,17 +270,16 @@ class Client:
         disabled_passes=(),
         priority=0,
         profile=False,
-        pipeline=None,
         shared=None,
     ):
-        """Bytes of the request; `handles` names the results to keep, "" for others. In a pipeline, what it donates is
-        gone at once. shared: the SharedCall of what does not go in the request."""
-        typed = [_typed(argument, session, pipeline) for argument in arguments]
+        """Bytes of the request, whose arguments were awaited; `handles` names the results to keep, "" for others.
+        shared: the SharedCall of what does not go in the request."""
+        typed = [_typed(argument) for argument in arguments]
         if shared:
             typed = [shared.argument(one) for one in typed]
             handles = list(handles) + [""] * (len(shared.spaces) - len(handles))
         named = isinstance(program, str)
-        request = wire.encode_execute_request(
+        return wire.encode_execute_request(
             typed,
             fingerprint=program if named else "",
             graph=b"" if named else program.SerializeToString(),
@@ -282,9 +293,12 @@ class Client:
             profile=profile,
             request_id=request_id,
         )
-        if pipeline is not None:
-            _mark_donated(arguments)
-        return request
+
+    def mark_donated(self, arguments):
+        """What a run donates is gone once it has succeeded; in a pipeline once it is sent."""
+        for argument in arguments:
+            if isinstance(argument, Donation):
+                argument.remote.mark_gone()
 
     def _result(self, payload, handle, session):
         if payload is None or payload.array is None and not handle:
@@ -447,18 +461,10 @@ def compile_options(device="", disabled_passes=()):
     return contract.CompileOptions(device=device, disabled_passes=disabled_passes, order=contract.ROW_MAJOR)
 
 
-def _mark_donated(arguments):
-    for argument in arguments:
-        if isinstance(argument, Donation):
-            argument.remote.mark_gone()
-
-
-def _typed(argument, session, pipeline=None):
+def _typed(argument):
     remote = remote_of(argument)
     if remote is not None:
-        if remote.session is not session:
-            raise ValueError(f"{remote!r} belongs to {remote.session!r}, the call to {session!r}")
-        return remote.as_argument(isinstance(argument, Donation), pipeline)
+        return remote.as_argument(isinstance(argument, Donation))
     array, dtype = argument if isinstance(argument, tuple) else (argument, None)
     dtype = dtypes.as_dtype(numpy_array(array).dtype) if dtype is None else dtype
     return wire.contiguous(array, dtype), dtype

@@ -1,6 +1,7 @@
 """Runs of one session that follow each other without a round trip between them."""
 
 import concurrent.futures
+import contextlib
 import itertools
 import queue
 import threading
@@ -9,7 +10,7 @@ import time
 from tensord import contract, errors
 from tensord.calls import wire
 from tensord.calls.answers import check_results, read
-from tensord.calls.deadline import Deadline
+from tensord.calls.deadline import Deadline, timeout_of_call
 from tensord.calls.shared_memory import SharedCall
 
 _MOST_WAITING = 64
@@ -27,7 +28,7 @@ class Pipeline:
     Results that are kept are RemoteArrays that later runs may use at once; the others are concurrent.futures.Futures,
     which cannot be cancelled.
     A run that fails fails its futures; those that use its results raise FailedPrecondition with the reason
-    HANDLE_POISONED. The block's end waits for all runs, and raises the first failure of a run that had no future to
+    HANDLE_POISONED. The block's end waits for all runs, no longer than close() does, and raises the first failure of a run that had no future to
     tell it by. Before the pipeline's first run of a program the server is asked whether it knows it, and compiles it
     where it does not; one that it forgets later fails the run with the reason PROGRAM_NOT_FOUND, and the next run asks
     again.
@@ -65,17 +66,20 @@ class Pipeline:
     def run(self, program, *args, keep=False, priority=0, profile=False, **named):
         """Sends a run of a CompiledProgram and returns its results to come; keep as in a call of the program.
 
-        Waits where the server takes no more for now. Raises what the call would raise before anything is sent, and
-        Cancelled where the stream has ended.
+        Waits where the server takes no more for now, and for arguments of other pipelines. Raises what the call would
+        raise before anything is sent, DeadlineExceeded where that wait takes longer than the pipeline's timeout or, where
+        it has none, the client's, and Cancelled where the stream has ended.
         """
-        arguments, kept = program.prepare(args, keep, named)
-        fingerprint = self._fingerprint_of(program)
-        shared = self._share(program, kept)
-        with self._lock:  # requests go out in the order of their ids
+        client, deadline = self.session.client, self._deadline_of()
+        arguments, kept = program.prepare(args, keep, named, deadline)
+        client.await_arguments(arguments, self.session, deadline, self)
+        fingerprint = self._fingerprint_of(program, deadline)
+        shared = self._share(program, kept, deadline)
+        with self._turn(deadline):
             if self._closed or self._ended.is_set():
                 raise self._failure or errors.Cancelled("the pipeline is closed")
             run = _Run(self, next(self._ids), program, program.specs_of_results(arguments), kept, shared)
-            request = self.session.client.encode_run(
+            request = client.encode_run(
                 fingerprint,
                 arguments,
                 request_id=run.id,
@@ -83,49 +87,78 @@ class Pipeline:
                 handles=run.handles,
                 priority=priority,
                 profile=profile,
-                pipeline=self,
                 shared=shared,
             )
             self._runs[run.id] = run
-            self._send(request)
+            if not self._send(request, deadline):
+                del self._runs[run.id]
+                raise errors.DeadlineExceeded("the server takes no more runs for now: nothing was sent; try again later")
+            client.mark_donated(arguments)
         return run.results()
 
-    def close(self):
-        """Waits until all runs are answered and ends the stream; raises the first failure that no future tells."""
-        with self._lock:
+    def close(self, *, timeout=None):
+        """Waits until all runs are answered and ends the stream; raises the first failure that no future tells.
+
+        After `timeout` seconds, where None is the pipeline's own timeout or else the client's, what is left is cancelled
+        and DeadlineExceeded raised.
+        """
+        deadline = self._deadline_of(timeout)
+        with self._turn(deadline):
             if not self._closed:
                 self._closed = True
-                self._send(None)
-        self._ended.wait()
+                self._send(None, deadline)
+        if not deadline.wait(self._ended):
+            left = len(self._runs)
+            self._call.cancel()
+            self._ended.wait()
+            raise errors.DeadlineExceeded(f"{left} runs of the pipeline had no answer in time, and were cancelled")
         self._reader.join()
         if self._failure is not None:
             raise self._failure
 
-    def _fingerprint_of(self, program):
+    def _deadline_of(self, timeout=None):
+        """That of one wait: `timeout` seconds from now, or until the pipeline's end, or as long as the client's calls."""
+        return self.session.client.deadline(self._deadline.left() if timeout is None else timeout)
+
+    @contextlib.contextmanager
+    def _turn(self, deadline):
+        """Holds the lock: requests go out in the order of their ids."""
+        left = timeout_of_call(deadline.left())
+        if not self._lock.acquire(timeout=-1 if left is None else left):
+            raise errors.DeadlineExceeded("another thread's run still waits to be sent: the server takes no more for now")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _fingerprint_of(self, program, deadline):
         """The fingerprint by which the session's server knows a CompiledProgram, which may have been compiled on
         another one."""
         fingerprint = self._fingerprints.get(program)
         if fingerprint is None:
-            fingerprint = program.make_known(self.session.client, self.session.route)
+            fingerprint = program.make_known(self.session.client, self.session.route, deadline)
             self._fingerprints[program] = fingerprint
         return fingerprint
 
-    def _share(self, program, kept):
+    def _share(self, program, kept, deadline):
         """The part of a run that goes through shared memory, or None. Nothing does once the memory's server has gone: a
         run that a stream has refused cannot be sent again in messages, since other runs follow it."""
         if not self._memory or self._memory.has_gone():
             return None
         expected = program.expected_bytes()
         kept = list(kept) + [False] * (len(expected) - len(kept))
-        return SharedCall(self._memory, [0 if one else size for one, size in zip(kept, expected)], self._deadline.half())
+        return SharedCall(self._memory, [0 if one else size for one, size in zip(kept, expected)], deadline.half())
 
-    def _send(self, request):
+    def _send(self, request, deadline):
+        """Tells whether the request is on its way, or the stream has ended; while self._lock is held."""
         while not self._ended.is_set():
             try:
-                return self._requests.put(request, timeout=_LOOK_SECONDS)
+                self._requests.put(request, timeout=_LOOK_SECONDS)
+                return True
             except queue.Full:  # the server holds us back; or the stream has ended, and nobody reads any more
-                continue
-        return None
+                if deadline.is_before(0):
+                    return False
+        return True
 
     def _read(self):
         failure = None
@@ -193,9 +226,10 @@ class _Run:
     def results(self):
         return self._program.unflatten_results(self._results)
 
-    def wait(self):
-        """Returns when the server has answered."""
-        self._answered.wait()
+    def wait(self, deadline):
+        """Returns when the server has answered. Raises DeadlineExceeded."""
+        if not deadline.wait(self._answered):
+            raise errors.DeadlineExceeded("the run of a pipeline that makes the tensor has no answer yet")
 
     def spaces(self):
         """The places that results may take, by result."""

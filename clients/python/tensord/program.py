@@ -74,8 +74,9 @@ class Traced:
     def __repr__(self):
         return f"Traced({self.graph.name}: {len(self.graph.nodes)} nodes, {self.input_specs} -> {self.output_specs})"
 
-    def flatten_arguments(self, args, keywords=None):
-        """The arguments of a call as pairs (array, DType), each checked against the type that was traced."""
+    def flatten_arguments(self, args, keywords=None, deadline=None):
+        """The arguments of a call as pairs (array, DType), each checked against the type that was traced. deadline: how
+        long shapes of RemoteArrays are waited for, None for as long as the client's calls may take."""
         args = self._parameters.in_order(args, keywords or {})
         try:
             leaves = self._arguments.leaves_of(args)
@@ -83,7 +84,7 @@ class Traced:
             raise TypeError(f"{self.graph.name} was traced with arguments {self._arguments}: {failure}") from None
         sizes = {}
         return [
-            _checked(name, leaf, expected, sizes)
+            _checked(name, leaf, expected, sizes, deadline)
             for name, leaf, expected in zip(self.input_names, leaves, self.input_specs)
         ]
 
@@ -165,7 +166,7 @@ def _input_names(parameters, arguments):
     ]
 
 
-def _checked(name, value, expected, sizes):
+def _checked(name, value, expected, sizes, deadline):
     """The argument as it goes to Client.execute, where its type is the one that was compiled."""
     dtype = expected.dtype
     if isinstance(value, Array):
@@ -175,7 +176,8 @@ def _checked(name, value, expected, sizes):
     remote = remote_of(value)
     if remote is not None:
         array, found = value, remote.dtype
-        shape, fits = remote.shape, remote.dtype is dtype
+        fits = remote.dtype is dtype
+        shape = remote.shape if deadline is None else remote.shape_within(deadline)
     elif dtypes.is_weak(value) or isinstance(value, (list, tuple)):
         if isinstance(value, int) and not dtypes.fits(value, dtype):
             raise OverflowError(f"argument {name!r} does not fit into {dtype}: {value}")
@@ -282,20 +284,22 @@ class CompiledProgram:
         value for each. Raises TypeError and ValueError for arguments that do not fit the compiled types, td.Error for
         what the server refuses.
         """
-        arguments, kept = self.prepare(args, keep, named)
+        deadline = self._client.deadline(timeout)
+        arguments, kept = self.prepare(args, keep, named, deadline)
         options = {"priority": priority, "profile": profile}
         options["session"] = session or session_of(arguments)
         options["keep"] = kept
         options["specs"] = self._traced.specs_of_results(arguments)
         if any(options["keep"]) and options["session"] is None:
             raise ValueError("keep needs a session: pass session=client.session(), or an argument that one keeps")
-        arrays, stats = self._execute(arguments, options, self._client.deadline(timeout))
+        arrays, stats = self._execute(arguments, options, deadline)
         self._count(stats)
         return self._traced.unflatten_results(arrays)
 
-    def prepare(self, args, keep, named=None):
-        """The parts of a call to send: its arguments, checked, and the results to keep."""
-        return self._traced.flatten_arguments(args, named), self._traced.flatten_kept(keep)
+    def prepare(self, args, keep, named, deadline):
+        """The parts of a call to send: its arguments, checked, and the results to keep. Waits until the Deadline for
+        arguments whose shapes are on their way."""
+        return self._traced.flatten_arguments(args, named, deadline), self._traced.flatten_kept(keep)
 
     def argument_leaves(self, args, named):
         """The leaves of a call's arguments, unchecked, in the order of the graph's inputs."""
@@ -348,16 +352,16 @@ class CompiledProgram:
             self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout
         )
 
-    def make_known(self, client, route):
+    def make_known(self, client, route, deadline):
         """The program's fingerprint on the server that a client's calls of that key come to, which compiles it where it
         does not know it."""
         try:
-            return client.get_program(self.fingerprint, route=route).fingerprint
+            return client.get_program(self.fingerprint, timeout=deadline.left(), route=route).fingerprint
         except errors.FailedPrecondition as failure:
             if failure.reason != "PROGRAM_NOT_FOUND":
                 raise
         options = {"device": self._device, "disabled_passes": self._disabled_passes}
-        return client.compile(self.graph, **options, route=route).program.fingerprint
+        return client.compile(self.graph, **options, timeout=deadline.left(), route=route).program.fingerprint
 
     def _execute(self, arguments, options, deadline):
         options.update(alignment=self._alignment, route=self._route)

@@ -17,7 +17,7 @@ class RemoteArray:
 
     Made by Session.put, by programs that are called with keep=… and by pipelines; it lives until it is deleted or
     donated, or until its session ends. fetch() brings its numbers here. A pipeline's may not be there yet: its own runs
-    use it all the same, everything else waits for it.
+    use it all the same, everything else waits for it, as long as a call may take: then it raises DeadlineExceeded.
     """
 
     __slots__ = ("session", "handle", "dtype", "_shape", "_gone", "_run")
@@ -31,8 +31,12 @@ class RemoteArray:
 
     @property
     def shape(self):
-        if self._shape is None:  # a size that only the run decides
-            self._run.wait()
+        return self.shape_within(self.session.client.deadline(None))
+
+    def shape_within(self, deadline):
+        """The shape, once it is known: a size that only the run decides is waited for until the Deadline."""
+        if self._shape is None:
+            self._run.wait(deadline)
             if self._shape is None:
                 raise ValueError(f"{self!r} was never made: its run failed")
         return self._shape
@@ -57,16 +61,21 @@ class RemoteArray:
         """Frees its memory on the server."""
         self.session.delete([self], timeout=timeout)
 
-    def as_argument(self, donated=False, pipeline=None):
-        if self._gone:
-            raise ValueError(f"{self!r} was deleted or donated")
-        self.wait(pipeline)
+    def as_argument(self, donated=False):
+        """Names it in a call, which has waited for it."""
+        self._check_is_there()
         return wire.Handle(self.handle, donated)
 
-    def wait(self, pipeline=None):
-        """Returns when the server has it, or never will have; at once in the pipeline that makes it."""
+    def wait(self, deadline, pipeline=None):
+        """Returns when the server has it, or never will have; at once in the pipeline that makes it. Raises
+        DeadlineExceeded."""
+        self._check_is_there()
         if self._run is not None and self._run.pipeline is not pipeline:
-            self._run.wait()
+            self._run.wait(deadline)
+
+    def _check_is_there(self):
+        if self._gone:
+            raise ValueError(f"{self!r} was deleted or donated")
 
     def mark_gone(self):
         self._gone = True
@@ -158,16 +167,17 @@ class Session:
 
     def delete(self, remotes, *, timeout=None):
         """Frees the memory of RemoteArrays; those that are gone already are left out."""
-        living = [remote for remote in remotes if not remote._gone]
+        living, deadline = [remote for remote in remotes if not remote._gone], self.client.deadline(timeout)
         for remote in living:
-            remote.wait()
+            remote.wait(deadline)
         request = contract.DeleteTensorsRequest(session=self.id, handles=[remote.handle for remote in living])
-        self._unary("DeleteTensors", request, contract.DeleteTensorsResponse, timeout)
+        self._unary("DeleteTensors", request, contract.DeleteTensorsResponse, deadline.left())
         for remote in living:
             remote.mark_gone()
 
     def pipeline(self, *, timeout=None):
-        """A Pipeline, whose runs follow each other without waiting; timeout in seconds is that of all together."""
+        """A Pipeline, whose runs follow each other without waiting; timeout in seconds is that of all together, and None
+        for no end of the stream: then each wait of run() and close() may be as long as a call of the client."""
         return Pipeline(self, timeout)
 
     def promise(self, handle, spec, run):
@@ -179,11 +189,10 @@ class Session:
         return f"t{next(self._numbers)}"
 
     def _fetch(self, remote, timeout):
-        if remote._gone:
-            raise ValueError(f"{remote!r} was deleted or donated")
-        remote.wait()
+        deadline = self.client.deadline(timeout)
+        remote.wait(deadline)
         request = contract.GetTensorRequest(session=self.id, handle=remote.handle, order=contract.ROW_MAJOR)
-        return self.client.download(request, remote.dtype, remote.shape, timeout, self.route)
+        return self.client.download(request, remote.dtype, remote.shape, deadline.left(), self.route)
 
     def _unary(self, method, request, response_class, timeout):
         return self.client.unary(method, request, response_class, timeout, self.route)

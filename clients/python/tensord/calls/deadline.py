@@ -34,6 +34,10 @@ class Deadline:
         """The timeout of a call that begins now; as it was given where there is none."""
         return self._endless if self._end == math.inf else max(self._end - monotonic(), _LEAST)
 
+    def wait(self, event):
+        """Waits for a threading.Event until then; tells whether it has come."""
+        return event.wait(timeout_of_call(self.left()))
+
     def half(self):
         """Half of what is left, for what has another way should it take longer."""
         left = self.left()
