@@ -103,6 +103,16 @@ class SmoothFunctions(ServerTest):
         function = lambda v: td.norm(td.complex(v[:3], v[3:]))  # noqa: E731
         self.check(function, x, x / 5, (np.eye(6) - np.outer(x, x) / 25) / 5)
 
+    def test_the_remainder_of_multiples(self):
+        x = np.array([4.0, 0.0, -0.0, -6.0, 4.0, 0.0, -6.0, 5.0, -5.0, 5.0])
+        y = np.array([2.0, 2.0, 2.0, 2.0, -2.0, -2.0, -2.0, 3.0, 3.0, -3.0])
+        slopes = self.evaluate(td.grad(lambda x, y: td.remainder(x, y).sum(), argnums=(0, 1)), x, y)
+        np.testing.assert_array_equal(slopes[0], np.ones(10))
+        np.testing.assert_array_equal(slopes[1], -np.floor(x / y))
+        values = self.evaluate(td.remainder, x, y)
+        np.testing.assert_array_equal(values, np.remainder(x, y))
+        np.testing.assert_array_equal(np.signbit(values), np.signbit(np.remainder(x, y)))
+
     def test_values_at_the_ends(self):
         x, y = (part.ravel() for part in np.meshgrid(ENDS, ENDS))
         with np.errstate(all="ignore"):

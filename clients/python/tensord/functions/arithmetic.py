@@ -119,8 +119,10 @@ def remainder(x, y):
     result = x.builder.select(_signs_differ(rest, y), add(rest, y), rest)
     if x.dtype.is_integer:
         return _unless_divided_by_zero(result, y)
-    zero = where(less(y, 0), pointwise.like(y, -0.0), pointwise.like(y, 0.0))
-    return x.builder.select(equal(rest, 0), zero, result)
+    # The divisor's sign on a zero, by arithmetic that leaves all other numbers and the slope as they are.
+    is_below = less(y, 0)
+    unsigned = add(where(is_below, negative(result), result), 0.0)
+    return where(is_below, negative(unsigned), unsigned)
 
 
 mod = remainder
