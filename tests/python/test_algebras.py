@@ -124,6 +124,9 @@ class Results(ServerTest):
         with self.assertRaises(td.InvalidArgument) as refused:
             self.compile(lambda x: td.exp(x @ x), td.spec((2, 2)), algebra="max_plus")
         self.assertEqual(refused.exception.reason, "OP_OUTSIDE_ALGEBRA")
+        with self.assertRaises(td.InvalidArgument) as refused:  # a sum there is no number of them
+            self.compile(td.count_nonzero, td.spec(3, bool), algebra="or_and")
+        self.assertEqual(refused.exception.reason, "OP_OUTSIDE_ALGEBRA")
         with self.assertRaises(td.InvalidArgument) as refused:
             self.compile(lambda x: td.matmul(x, x, algebra="max_plus"), td.spec((2, 2), complex))
         self.assertEqual(refused.exception.reason, "DTYPE_UNSUPPORTED")

@@ -128,7 +128,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=True):
 
 
 def count_nonzero(a, axis=None, *, keepdims=False):
-    return sum(truth(a), axis, keepdims=keepdims)
+    return sum(truth(a), axis, dtypes.int64, keepdims=keepdims)
 
 
 def _count(x, axes, dtype):
