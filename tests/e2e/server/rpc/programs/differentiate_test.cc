@@ -87,7 +87,7 @@ TEST(DifferentiateTest, ReadsConstantsInTheOrderOfTheRequest) {
 TEST(DifferentiateTest, RefusesAGraphWhoseDerivativeIsTooLarge) {
   InProcessServer server({"limits.graph_nodes=2"});
   v1::DifferentiateRequest request = RequestFor(v1::DifferentiateRequest::MODE_VJP);
-  request.mutable_graph()->mutable_nodes(0)->set_binary(v1::BINARY_OP_POWER);
+  request.mutable_graph()->mutable_nodes(0)->set_binary(v1::BINARY_OP_POW);
   v1::DifferentiateResponse response;
   const grpc::Status status = Differentiate(server, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
