@@ -249,7 +249,7 @@ TEST_F(StartedCallTest, ACallbackMayDestroyTheClient) {
 // An object of a thread that starts a call when the thread ends.
 struct LastCall {
   ~LastCall() {
-    if (calls != nullptr) calls->Start<absl::Status>([] { return absl::OkStatus(); }).Wait();
+    if (calls != nullptr) calls->Start<absl::Status>([] { return absl::OkStatus(); }).Wait().IgnoreError();
   }
   StartedCalls* calls = nullptr;
 };
@@ -263,7 +263,8 @@ TEST(StartedCalls, AThreadThatEndsMayStartOne) {
           last.calls = &calls;
           return absl::OkStatus();
         })
-        .Wait();
+        .Wait()
+        .IgnoreError();
   }
 }
 
@@ -286,7 +287,7 @@ TEST(Describe, GivesTheDetailAsWords) {
 }
 
 // A thread that is done waits to be joined by the next call, which is refused here, since a callback took the place.
-TEST(StartedCallsTest, ARefusedCallJoinsThreadsToo) {
+TEST(StartedCalls, ARefusedCallJoinsThreadsToo) {
   std::promise<void> go, released, taken;
   const std::shared_future<void> free = released.get_future().share();
   StartedCalls calls;
