@@ -124,6 +124,26 @@ TEST_F(ClientGradientTest, Refusals) {
   EXPECT_THAT(GetErrorDetail(slope.status()).value_or(ErrorDetail()).node, StartsWith("Eig_"));
 }
 
+// Execute compiles row-major unless told otherwise, and the derivative is of the graph that it compiles.
+TEST_F(ClientGradientTest, ReadsConstantsAsTheCompilationDoes) {
+  const Tensor x = Tensor::Parameter("x", DType::kF64, {2, 2});
+  absl::StatusOr<TracedGraph> traced =
+      Trace({Sum(x * Tensor::Constant(*HostTensor::FromVector<double>({1, 2, 3, 4}, {2, 2})))}, {x});
+  ASSERT_TRUE(traced.ok()) << traced.status();
+  int constants = 0;
+  for (v1::Node& node : *traced->graph.mutable_nodes()) {
+    if (!node.has_constant()) continue;
+    node.mutable_constant()->mutable_value()->clear_order();
+    ++constants;
+  }
+  ASSERT_EQ(constants, 1);
+  const auto derivative = client_->Differentiate(traced->graph);
+  ASSERT_TRUE(derivative.ok()) << derivative.status();
+  const auto result = client_->Execute(*derivative, {*HostTensor::FromVector<double>({0, 0, 0, 0}, {2, 2})});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(*result->outputs[0].Values<double>(), ElementsAre(1, 2, 3, 4));
+}
+
 TEST_F(ClientGradientTest, OfGraphsByTheCallAndTheCommand) {
   const Tensor x = Tensor::Parameter("x", DType::kF64, {2});
   const absl::StatusOr<TracedGraph> traced = Trace({Sum(x * x)}, {x});

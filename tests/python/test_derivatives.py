@@ -451,6 +451,16 @@ class Servers(DerivativeTest):
             self.refuses(TypeError, "on the server, and no constant.*argument of the program",
                          td.grad(lambda x: (x * w).sum()), np.ones(2))  # fmt: skip
 
+    def test_constants_are_read_as_the_compilation_reads_them(self):
+        weights = np.arange(6.0).reshape(2, 3)
+        graph = td.make_graph(lambda x: (x * weights).sum(), td.spec((2, 3))).graph
+        for node in graph.nodes:
+            if node.WhichOneof("op") == "constant":
+                node.constant.value.ClearField("order")
+        slope = self.client.differentiate(graph, "grad")
+        (found,), _ = self.client.execute(slope, [np.zeros((2, 3))])
+        np.testing.assert_array_equal(found, weights)
+
     def test_derivatives_of_derivatives_by_the_call(self):
         graph = td.make_graph(lambda x, y: (x**3 * y).sum(), np.ones(2), np.ones(2)).graph
         first = self.client.differentiate(graph, "grad", ["x"], keep_outputs=True)

@@ -168,6 +168,7 @@ absl::StatusOr<v1::Graph> Client::Differentiate(const v1::Graph& graph, const De
   request.set_mode(static_cast<v1::DifferentiateRequest::Mode>(options.mode));
   request.mutable_wrt()->Assign(options.wrt.begin(), options.wrt.end());
   request.set_keep_outputs(options.keep_outputs);
+  request.set_order(ToWire(options.order));
   absl::StatusOr<v1::DifferentiateResponse> response =
       stubs_->programs->Differentiate(request, DeadlineOf(options_, options.deadline));
   if (!response.ok()) return response.status();

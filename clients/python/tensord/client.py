@@ -143,14 +143,16 @@ class Client:
 
         mode: "jvp" adds a tangent for each `wrt` to the inputs, and has one for each output; "vjp" adds a cotangent for
         each output, and "grad", of a graph with one real number as its output, adds none: both have a cotangent for
-        each `wrt`. wrt: names of inputs, empty for all floats and complex numbers; keep_outputs: the graph's own
-        outputs come first. Outputs of other types have neither. Raises td.Unimplemented where an operation has no
-        derivative.
+        each `wrt`. wrt: names of inputs, empty for all floats and complex numbers; keep_outputs: the graph's own outputs
+        come first. Outputs of other types have neither. Constants without an order are row-major, as in compile. Raises
+        td.Unimplemented where an operation has no derivative.
         """
         number = contract.DERIVATIVE_MODES.get(f"MODE_{mode.upper()}", 0)
         if not number:
             raise ValueError(f"a mode is 'jvp', 'vjp' or 'grad', not {mode!r}")
-        request = contract.DifferentiateRequest(graph=graph, mode=number, wrt=wrt, keep_outputs=keep_outputs)
+        request = contract.DifferentiateRequest(
+            graph=graph, mode=number, wrt=wrt, keep_outputs=keep_outputs, order=contract.ROW_MAJOR
+        )
         return self.unary("Differentiate", request, contract.DifferentiateResponse, timeout).graph
 
     def _explain(self, program, device, disabled_passes, timeout):

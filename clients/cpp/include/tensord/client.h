@@ -41,6 +41,8 @@ struct DerivativeOptions {
   DerivativeMode mode = DerivativeMode::kGrad;
   std::vector<std::string> wrt = {};  // names of inputs; empty: every one of a float or complex dtype, in order
   bool keep_outputs = false;          // the graph's own outputs come first
+  // The order of constants that say none, as ExecuteOptions::order has it where the graph is compiled.
+  MemoryOrder order = MemoryOrder::kRowMajor;
   std::optional<absl::Duration> deadline = {};
 };
 
