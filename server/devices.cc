@@ -23,7 +23,7 @@
 namespace tensord::server {
 namespace {
 
-// Settings of 0.9 are tenths: the rest of a device's memory is for sizes that no plan knows.
+// Tenths of a device's memory that programs and tensors may take: the rest is for sizes that no plan knows.
 constexpr int64_t kPlannedTenths = 9;
 
 DeviceExecutor::Options ExecutorOf(const ServerConfig& config, absl::string_view kind) {

@@ -18,6 +18,9 @@ namespace {
 // Constants up to this size go along, since rules of derivatives may look at their numbers; larger ones are inputs.
 constexpr size_t kMostConstantBytes = 64;
 
+// The most results of an operation: more are not read from an answer.
+constexpr size_t kMostResults = 64;
+
 // A value reference of the wire: "svd:1" as {"svd", 1}.
 std::pair<std::string, size_t> SplitReference(const std::string& reference) {
   const size_t colon = reference.find(':');
@@ -115,7 +118,7 @@ std::vector<Tensor> GradientGraph::Record(const v1::Graph& derivative, absl::Spa
   absl::flat_hash_map<std::string, size_t> results;  // by node: how many of them are used
   const auto use = [&results](const std::string& reference) {
     const auto [name, index] = SplitReference(reference);
-    results[name] = std::max(results[name], index + 1);
+    if (index < kMostResults) results[name] = std::max(results[name], index + 1);
   };
   for (const v1::Node& node : derivative.nodes()) std::for_each(node.inputs().begin(), node.inputs().end(), use);
   for (const v1::GraphOutput& output : derivative.outputs()) use(output.value());
