@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 
 import checkout  # noqa: F401
+from jax_test import JaxTest
 from server_test import ServerTest
 import tensord as td
 
@@ -39,18 +40,7 @@ class Backward(ServerTest):
             np.testing.assert_allclose(one, expected, rtol=1e-12)
 
 
-@unittest.skipUnless(importlib.util.find_spec("jax"), "JAX is not installed")
-class Jax(ServerTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        import jax
-
-        before = jax.config.jax_enable_x64
-        jax.config.update("jax_enable_x64", True)
-        cls.addClassCleanup(jax.config.update, "jax_enable_x64", before)
-        cls.jax = jax
-
+class Jax(JaxTest):
     def test_values_and_gradients(self):
         jax, (parameters, x) = self.jax, arguments()
         remote = td.to_jax(self.compile(layer, parameters, x))

@@ -3,13 +3,12 @@
 Skipped where JAX is not installed, and without TENSORD_BINARY, the path of the tensord binary.
 """
 
-import importlib.util
 import unittest
 
 import numpy as np
 
 import checkout  # noqa: F401
-from server_test import ServerTest
+from jax_test import JaxTest
 import tensord as td
 
 
@@ -30,18 +29,7 @@ def arguments():
     return {"w": random.normal(size=(2, 3)), "b": random.normal(size=2)}, random.normal(size=3), np.float64(0.7)
 
 
-@unittest.skipUnless(importlib.util.find_spec("jax"), "JAX is not installed")
-class Conventions(ServerTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        import jax
-
-        before = jax.config.jax_enable_x64
-        jax.config.update("jax_enable_x64", True)
-        cls.addClassCleanup(jax.config.update, "jax_enable_x64", before)
-        cls.jax = jax
-
+class Conventions(JaxTest):
     def agree(self, make, *values):
         """The function that `make` makes of td and of JAX has one result, in one structure."""
         ours = td.evaluate(make(td), *values, client=self.client)
