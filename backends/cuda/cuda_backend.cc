@@ -10,12 +10,12 @@
 #include "backends/cuda/cuda_session.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/lanes.h"
+#include "backends/cuda/kernel_table.h"
 #include "backends/cuda/libraries/status.h"
 #include "backends/cuda/memory/device_pool.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
-#include "engine/fusion/fused_op.h"
 #include "engine/ir/op_def.h"
 
 namespace tensord {
@@ -44,7 +44,7 @@ class CudaBackend final : public Backend {
         memory_(std::move(memory)),
         host_memory_(options.host_memory),
         libraries_(options.libraries),
-        lanes_(context_, options.lanes) {}
+        lanes_(context_, options.libraries, options.lanes) {}
 
   absl::string_view kind() const override { return "cuda"; }
   DeviceDescription Describe() const override {
@@ -53,10 +53,8 @@ class CudaBackend final : public Backend {
   MemoryStats Memory() const override { return memory_->stats(); }
 
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
-    if (IsFused(op)) return absl::OkStatus();
     const DType first = operands.empty() ? result : operands[0];
-    const bool is_printed = op.op_class != OpClass::kExtension && op.has(kElementwise);
-    if (is_printed && op.dtypes.Contains(first)) return absl::OkStatus();
+    if (cuda::HasKernel(op, first)) return absl::OkStatus();
     return Refuse(Refusal::kUnsupportedOnDevice,
                   absl::StrCat("the device ", name_, " cannot run ", op.name, " on ", Name(first)));
   }
@@ -65,12 +63,12 @@ class CudaBackend final : public Backend {
       absl::Span<const SegmentInstruction> segments) const override {
     RETURN_IF_ERROR(context_->Enter());
     ASSIGN_OR_RETURN(KernelCompiler* const compiler, Compiler());
-    return CudaProgram::Create(segments, compiler);
+    return CudaProgram::Create(segments, {.compiler = compiler, .libraries = libraries_});
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
     RETURN_IF_ERROR(context_->Enter());
     ASSIGN_OR_RETURN(Lanes::Loan lane, lanes_.Borrow());
-    return std::make_unique<CudaSession>(context_, std::move(lane));
+    return std::make_unique<CudaSession>(context_, memory_, std::move(lane));
   }
 
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override {

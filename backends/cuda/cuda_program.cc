@@ -1,70 +1,80 @@
 #include "backends/cuda/cuda_program.h"
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "backends/cuda/kernel_table.h"
 #include "engine/base/refusal.h"
+#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
-#include "engine/exec/backend/lone_elementwise.h"
 
 namespace tensord::cuda {
 namespace {
 
-// A scalar that is read where the whole is larger has a kernel too; other shapes have none.
-absl::StatusOr<MicroProgram> MicroOf(const BoundInstruction& bound) {
-  if (bound.micro != nullptr) return *bound.micro;
-  std::optional<MicroProgram> alone = ElementwiseProgram(bound);
-  if (alone.has_value()) return *std::move(alone);
-  return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("CUDA devices have no kernel of ", bound.op->name, " yet"));
+constexpr int64_t kVerdictBytes = sizeof(uint64_t);
+
+absl::string_view WrittenName(const SegmentInstruction& segment) {
+  return segment.written == nullptr ? segment.bound.op->name : segment.written->name;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(absl::Span<const SegmentInstruction> segments,
-                                                                 KernelCompiler* compiler) {
+                                                                 const KernelContext& context) {
   auto program = std::make_unique<CudaProgram>();
   for (const SegmentInstruction& segment : segments) {
     RETURN_IF_ERROR(CheckStopped());
-    const absl::Status appended = program->Append(segment, compiler);
-    if (!appended.ok()) {
-      return WithNode(appended, std::string(segment.node),
-                      segment.written == nullptr ? segment.bound.op->name : segment.written->name);
-    }
+    const absl::Status appended = program->Append(segment, context);
+    if (!appended.ok()) return WithNode(appended, std::string(segment.node), WrittenName(segment));
   }
   return program;
 }
 
-absl::Status CudaProgram::Append(const SegmentInstruction& segment, KernelCompiler* compiler) {
-  ASSIGN_OR_RETURN(const MicroProgram micro, MicroOf(segment.bound));
-  const CudaKernel printed = PrintCuda(micro, compiler->printing());
-  Step step{.scratch_bytes = printed.scratch_bytes};
-  step.slots.assign(segment.operands.begin(), segment.operands.end());
-  step.slots.insert(step.slots.end(), segment.results.begin(), segment.results.end());
-  if (!printed.launches.empty()) {
-    ASSIGN_OR_RETURN(step.kernel, compiler->Compile(printed));
+absl::Status CudaProgram::Append(const SegmentInstruction& segment, const KernelContext& context) {
+  Step step;
+  ASSIGN_OR_RETURN(step.kernel, MakeKernelOf(segment.bound, context));
+  step.operands.assign(segment.operands.begin(), segment.operands.end());
+  step.results.assign(segment.results.begin(), segment.results.end());
+  if (step.kernel->judges()) {
+    step.verdict = static_cast<int64_t>(judges_.size());
+    judges_.push_back({steps_.size(), std::string(segment.node), std::string(WrittenName(segment))});
   }
+  verdicts_offset_bytes_ =
+      std::max(verdicts_offset_bytes_, CeilDiv(step.kernel->workspace_bytes(), kVerdictBytes) * kVerdictBytes);
   steps_.push_back(std::move(step));
   return absl::OkStatus();
 }
 
 absl::Status CudaProgram::Enqueue(size_t position, absl::Span<void* const> slots, absl::Span<void* const> scratch,
-                                  CuStream stream) const {
+                                  CuAddress workspace, Lane* lane) const {
   const Step& step = steps_[position];
-  if (step.kernel == nullptr) return absl::OkStatus();
-  absl::InlinedVector<CuAddress, 16> pointers;
-  for (const Slot slot : step.slots) {
-    pointers.push_back(reinterpret_cast<CuAddress>(slots[static_cast<size_t>(slot)]));
+  const auto address = [&](Slot slot) { return reinterpret_cast<CuAddress>(slots[static_cast<size_t>(slot)]); };
+  absl::InlinedVector<CuAddress, 8> operands, results;
+  for (const Slot slot : step.operands) operands.push_back(address(slot));
+  for (const Slot slot : step.results) results.push_back(address(slot));
+  Launch launch{.operands = operands, .results = results, .workspace = workspace, .handles = &lane->handles()};
+  if (!scratch.empty()) launch.scratch = reinterpret_cast<CuAddress>(scratch[position]);
+  if (step.verdict >= 0) {
+    launch.verdict = workspace + static_cast<CuAddress>(verdicts_offset_bytes_ + step.verdict * kVerdictBytes);
   }
-  if (step.scratch_bytes > 0) pointers.push_back(reinterpret_cast<CuAddress>(scratch[position]));
-  return step.kernel->Enqueue(stream, pointers);
+  return lane->Enqueue([&](CuStream stream) {
+    launch.stream = stream;
+    return step.kernel->Enqueue(launch);
+  });
 }
 
-std::string CudaProgram::DescribeKernel(size_t position) const {
-  const Step& step = steps_[position];
-  const size_t launches = step.kernel == nullptr ? 0 : step.kernel->num_launches();
-  return absl::StrCat("printed, ", launches, launches == 1 ? " launch" : " launches");
+absl::Status CudaProgram::Judge(absl::Span<const uint64_t> verdicts) const {
+  for (size_t i = 0; i < judges_.size(); ++i) {
+    if (verdicts[i] == kNoVerdict) continue;
+    const absl::Status refused = steps_[judges_[i].position].kernel->Refused(VerdictOf(verdicts[i]));
+    if (!refused.ok()) return WithNode(refused, judges_[i].node, judges_[i].op);
+  }
+  return absl::OkStatus();
+}
+
+int64_t CudaProgram::workspace_bytes() const {
+  return verdicts_offset_bytes_ + static_cast<int64_t>(judges_.size()) * kVerdictBytes;
 }
 
 }  // namespace tensord::cuda

@@ -11,37 +11,56 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "backends/cuda/compile/kernel_compiler.h"
-#include "backends/cuda/compile/loaded_kernel.h"
+#include "backends/cuda/device/lane.h"
+#include "backends/cuda/kernels/kernel.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cuda {
 
 // The kernels of a session, each on its slots. Immutable, so thread-safe.
+//
+// The memory of a session, besides slots and scratch, is the kernels' common workspace, and behind it a verdict for
+// each kernel that judges.
 class CudaProgram final : public PreparedSession {
  public:
-  // Prints and compiles a kernel for each segment. The calling thread has entered the context. UNSUPPORTED_ON_DEVICE
-  // for a segment that the printer has no kernel for; breaks off as CheckStopped says.
+  // Makes a kernel for each segment. The calling thread has entered the context. UNSUPPORTED_ON_DEVICE for a segment
+  // that there is no kernel for; breaks off as CheckStopped says.
   static absl::StatusOr<std::unique_ptr<CudaProgram>> Create(absl::Span<const SegmentInstruction> segments,
-                                                             KernelCompiler* compiler);
+                                                             const KernelContext& context);
 
   size_t num_segments() const { return steps_.size(); }
-  // Enqueues a segment. `slots` and `scratch` as in BackendSession::Run.
+  // Enqueues a segment. `slots` and `scratch` as in BackendSession::Run; `workspace` has workspace_bytes().
   absl::Status Enqueue(size_t position, absl::Span<void* const> slots, absl::Span<void* const> scratch,
-                       CuStream stream) const;
+                       CuAddress workspace, Lane* lane) const;
 
-  int64_t scratch_bytes(size_t position) const override { return steps_[position].scratch_bytes; }
-  std::string DescribeKernel(size_t position) const override;
+  // Where the verdicts are in the workspace: words, one for each kernel that judges.
+  int64_t verdicts_offset_bytes() const { return verdicts_offset_bytes_; }
+  size_t num_verdicts() const { return judges_.size(); }
+  // Returns the first refusal, with its node, that a run's verdicts make.
+  absl::Status Judge(absl::Span<const uint64_t> verdicts) const;
+
+  int64_t scratch_bytes(size_t position) const override { return steps_[position].kernel->scratch_bytes(); }
+  int64_t workspace_bytes() const override;
+  std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
 
  private:
   struct Step {
-    std::shared_ptr<const LoadedKernel> kernel;  // null: there is nothing to compute
-    absl::InlinedVector<Slot, 6> slots;          // of the operands, then of the results
-    int64_t scratch_bytes = 0;
+    std::unique_ptr<Kernel> kernel;
+    absl::InlinedVector<Slot, 4> operands;
+    absl::InlinedVector<Slot, 2> results;
+    int64_t verdict = -1;  // the place of its verdict
   };
-  absl::Status Append(const SegmentInstruction& segment, KernelCompiler* compiler);
+  // A kernel that judges, with the client's names for it.
+  struct JudgingStep {
+    size_t position = 0;
+    std::string node;
+    std::string op;
+  };
+  absl::Status Append(const SegmentInstruction& segment, const KernelContext& context);
 
   std::vector<Step> steps_;
+  std::vector<JudgingStep> judges_;
+  int64_t verdicts_offset_bytes_ = 0;
 };
 
 }  // namespace tensord::cuda

@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "backends/cuda/cuda_program.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -13,32 +12,51 @@ CudaSession::~CudaSession() {
 
 absl::Status CudaSession::Run(const PreparedSession& prepared, absl::Span<void* const> slots,
                               absl::Span<void* const> scratch, absl::Span<SegmentTime> times) {
-  absl::Status run = RunSegments(prepared, slots, scratch, times);
+  absl::Status run = RunSegments(static_cast<const CudaProgram&>(prepared), slots, scratch, times);
   // A run that is not wanted any more has work on its way.
   if (!run.ok()) Finish().IgnoreError();
   return run;
 }
 
-absl::Status CudaSession::RunSegments(const PreparedSession& prepared, absl::Span<void* const> slots,
+absl::StatusOr<CudaSession::RunState*> CudaSession::Begin(const CudaProgram& program) {
+  RunState& state = runs_.emplace_back(RunState{.program = &program});
+  if (program.workspace_bytes() > 0) {
+    ASSIGN_OR_RETURN(state.workspace, memory_->Allocate(program.workspace_bytes()));
+  }
+  state.verdicts.assign(program.num_verdicts(), kNoVerdict);
+  return &state;
+}
+
+absl::Status CudaSession::RunSegments(const CudaProgram& program, absl::Span<void* const> slots,
                                       absl::Span<void* const> scratch, absl::Span<SegmentTime> times) {
-  const auto& program = static_cast<const CudaProgram&>(prepared);
   RETURN_IF_ERROR(context_->Enter());
+  ASSIGN_OR_RETURN(RunState* const state, Begin(program));
+  const CuAddress workspace =
+      state->workspace == nullptr ? 0 : reinterpret_cast<CuAddress>(state->workspace->address());
+  const CuAddress verdicts = workspace + static_cast<CuAddress>(program.verdicts_offset_bytes());
+  const int64_t verdict_bytes = static_cast<int64_t>(state->verdicts.size() * sizeof(uint64_t));
+  if (verdict_bytes > 0) RETURN_IF_ERROR(lane_->Fill(verdicts, 0xff, verdict_bytes));
   for (size_t i = 0; i < program.num_segments(); ++i) {
     RETURN_IF_ERROR(CheckWanted());
     if (!times.empty()) times[i].start = std::chrono::steady_clock::now();
-    RETURN_IF_ERROR(lane_->Enqueue([&](CuStream stream) { return program.Enqueue(i, slots, scratch, stream); }));
+    RETURN_IF_ERROR(program.Enqueue(i, slots, scratch, workspace, lane_.get()));
     if (times.empty()) continue;
     RETURN_IF_ERROR(lane_->Finish());
     times[i].end = std::chrono::steady_clock::now();
   }
-  return absl::OkStatus();
+  if (verdict_bytes == 0) return absl::OkStatus();
+  return lane_->Download(reinterpret_cast<char*>(state->verdicts.data()), verdicts, verdict_bytes);
 }
 
 absl::Status CudaSession::Finish() {
   if (lane_ == nullptr) return absl::OkStatus();
-  const absl::Status entered = context_->Enter();
-  const absl::Status finished = entered.ok() ? lane_->Finish() : entered;
+  absl::Status finished = context_->Enter();
+  if (finished.ok()) finished = lane_->Finish();
   lane_ = nullptr;
+  for (const RunState& run : runs_) {
+    if (finished.ok()) finished = run.program->Judge(run.verdicts);
+  }
+  runs_.clear();
   return finished;
 }
 

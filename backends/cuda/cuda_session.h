@@ -1,13 +1,18 @@
 #ifndef TENSORD_BACKENDS_CUDA_CUDA_SESSION_H_
 #define TENSORD_BACKENDS_CUDA_CUDA_SESSION_H_
 
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "backends/cuda/cuda_program.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/lanes.h"
+#include "backends/cuda/memory/device_pool.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cuda {
@@ -16,22 +21,31 @@ namespace tensord::cuda {
 // to the thread that opened it. The lanes must outlive it.
 class CudaSession final : public BackendSession {
  public:
-  CudaSession(std::shared_ptr<Context> context, Lanes::Loan lane)
-      : context_(std::move(context)), lane_(std::move(lane)) {}
+  CudaSession(std::shared_ptr<Context> context, std::shared_ptr<DevicePool> memory, Lanes::Loan lane)
+      : context_(std::move(context)), memory_(std::move(memory)), lane_(std::move(lane)) {}
   ~CudaSession() override;
 
-  // Enqueues the segments, of a CudaProgram. A run with `times` waits for each segment.
+  // Enqueues the segments, of a CudaProgram that lives until Finish. A run with `times` waits for each segment.
   absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                    absl::Span<SegmentTime> times) override;
-  // Waits for them, and gives the lane back.
+  // Waits for them, and gives the lane back. Returns the refusal that the verdicts of a run make, if there is one.
   absl::Status Finish() override;
 
  private:
-  absl::Status RunSegments(const PreparedSession& prepared, absl::Span<void* const> slots,
-                           absl::Span<void* const> scratch, absl::Span<SegmentTime> times);
+  // The memory of a run, and its verdicts once they are here.
+  struct RunState {
+    const CudaProgram* program = nullptr;
+    std::shared_ptr<Buffer> workspace;  // null: it needs none
+    std::vector<uint64_t> verdicts;
+  };
+  absl::Status RunSegments(const CudaProgram& program, absl::Span<void* const> slots, absl::Span<void* const> scratch,
+                           absl::Span<SegmentTime> times);
+  absl::StatusOr<RunState*> Begin(const CudaProgram& program);
 
   const std::shared_ptr<Context> context_;
-  Lanes::Loan lane_;  // null once it is given back
+  const std::shared_ptr<DevicePool> memory_;
+  std::list<RunState> runs_;  // since it was opened; the lane's work is on their memory
+  Lanes::Loan lane_;          // null once it is given back
 };
 
 }  // namespace tensord::cuda

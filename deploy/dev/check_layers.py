@@ -52,6 +52,7 @@ CUDA_ROWS = (
     ("libraries", "codegen"),
     ("device",),
     ("compile", "memory"),
+    ("kernels",),
     ("",),
 )
 

@@ -28,7 +28,7 @@ absl::StatusOr<std::string> RunCudaCase(const std::string& input) {
       ASSIGN_OR_RETURN(types.emplace_back(), binding.Resolve(node.body->type({v})));
     }
     ASSIGN_OR_RETURN(const MicroProgram program, BuildMicroProgram(node.attrs, *node.body, types));
-    const CudaKernel kernel = PrintCuda(program, {.name = node.name});
+    const KernelText kernel = PrintCuda(program, {.name = node.name});
     absl::StrAppend(&text, ToString(program));
     for (const CudaLaunch& launch : kernel.launches) {
       absl::StrAppend(&text, "launch ", launch.entry, ": ", launch.blocks, " blocks of ", launch.threads_per_block,

@@ -25,7 +25,7 @@ enum class Reading : uint8_t {
 
 class MapPrinter {
  public:
-  MapPrinter(CudaWriter* writer, CudaKernel* kernel)
+  MapPrinter(CudaWriter* writer, KernelText* kernel)
       : writer_(*writer),
         program_(writer->program()),
         kernel_(*kernel),
@@ -201,7 +201,7 @@ class MapPrinter {
 
   CudaWriter& writer_;
   const MicroProgram& program_;
-  CudaKernel& kernel_;
+  KernelText& kernel_;
   const int64_t points_;
   const int64_t width_;
   const bool is_ragged_;
@@ -211,6 +211,6 @@ class MapPrinter {
 
 }  // namespace
 
-void PrintCudaMap(CudaWriter* writer, CudaKernel* kernel) { MapPrinter(writer, kernel).Print(); }
+void PrintCudaMap(CudaWriter* writer, KernelText* kernel) { MapPrinter(writer, kernel).Print(); }
 
 }  // namespace tensord

@@ -7,7 +7,7 @@ namespace tensord {
 
 // Prints a program without reduced axes as one launch: a loop over the points, several neighbours a thread. Neighbours
 // cross the memory as one vector if an access allows it.
-void PrintCudaMap(CudaWriter* writer, CudaKernel* kernel);
+void PrintCudaMap(CudaWriter* writer, KernelText* kernel);
 
 }  // namespace tensord
 

@@ -6,8 +6,8 @@
 
 namespace tensord {
 
-CudaKernel PrintCuda(const MicroProgram& program, const CudaOptions& options) {
-  CudaKernel kernel;
+KernelText PrintCuda(const MicroProgram& program, const CudaOptions& options) {
+  KernelText kernel;
   CudaWriter writer(program, options);
   // A reduction along no axes is one as well.
   if (program.has_reduced_axes() || program.num_stages() > 1) {

@@ -19,7 +19,7 @@ constexpr int64_t kLongestChain = 64;
 
 class ReducePrinter {
  public:
-  ReducePrinter(CudaWriter* writer, CudaKernel* kernel)
+  ReducePrinter(CudaWriter* writer, KernelText* kernel)
       : writer_(*writer),
         program_(writer->program()),
         kernel_(*kernel),
@@ -461,7 +461,7 @@ class ReducePrinter {
 
   CudaWriter& writer_;
   const MicroProgram& program_;
-  CudaKernel& kernel_;
+  KernelText& kernel_;
   CudaReducePlan plan_;
   const absl::string_view reduced_type_;
   const absl::string_view suffix_;  // of unsigned literals of that type
@@ -480,6 +480,6 @@ class ReducePrinter {
 
 }  // namespace
 
-void PrintCudaReduce(CudaWriter* writer, CudaKernel* kernel) { ReducePrinter(writer, kernel).Print(); }
+void PrintCudaReduce(CudaWriter* writer, KernelText* kernel) { ReducePrinter(writer, kernel).Print(); }
 
 }  // namespace tensord

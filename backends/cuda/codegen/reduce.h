@@ -9,7 +9,7 @@ namespace tensord {
 // block, and a thread keeps its values of one pass over the reduced axes for the next if there is room, or computes
 // them again. With few kept indices and a long reduced range it is a launch for each pass, which leaves the parts'
 // accumulators in the scratch memory, and one that joins them.
-void PrintCudaReduce(CudaWriter* writer, CudaKernel* kernel);
+void PrintCudaReduce(CudaWriter* writer, KernelText* kernel);
 
 }  // namespace tensord
 

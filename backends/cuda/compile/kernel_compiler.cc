@@ -62,7 +62,7 @@ absl::Status KernelCompiler::Describe() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(const CudaKernel& kernel) {
+absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(const KernelText& kernel) {
   if (std::shared_ptr<const LoadedKernel> found = Find(kernel.source); found != nullptr) return found;
   ASSIGN_OR_RETURN(const std::string image, ImageOf(kernel.source));
   ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded, LoadedKernel::Load(context_, image, kernel.launches));

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "backends/cuda/codegen/kernel_text.h"
 #include "backends/cuda/codegen/printer.h"
 #include "backends/cuda/compile/loaded_kernel.h"
 #include "backends/cuda/device/context.h"
@@ -29,7 +30,7 @@ class KernelCompiler {
 
   // Compiles and loads a kernel that has something to compute. The calling thread has entered the context. INTERNAL
   // with the compiler's log for a text that it refuses; OUT_OF_MEMORY.
-  absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const CudaKernel& kernel);
+  absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const KernelText& kernel);
 
  private:
   KernelCompiler(std::shared_ptr<Context> context, const Nvrtc* nvrtc) : context_(std::move(context)), nvrtc_(nvrtc) {}

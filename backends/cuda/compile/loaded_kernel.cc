@@ -19,7 +19,8 @@ absl::Status LoadedKernel::Open(const std::string& image, const std::vector<Cuda
   for (const CudaLaunch& launch : launches) {
     Launch loaded{.blocks = static_cast<unsigned>(launch.blocks),
                   .threads = static_cast<unsigned>(launch.threads_per_block),
-                  .shared_bytes = static_cast<unsigned>(launch.dynamic_shared_bytes)};
+                  .shared_bytes = static_cast<unsigned>(launch.dynamic_shared_bytes),
+                  .arguments = launch.arguments};
     RETURN_IF_ERROR(context_->Check(driver.cuModuleGetFunction(&loaded.function, module_, launch.entry.c_str()),
                                     "cuModuleGetFunction"));
     if (loaded.shared_bytes > 0) {
@@ -37,12 +38,15 @@ LoadedKernel::~LoadedKernel() {
 }
 
 absl::Status LoadedKernel::Enqueue(CuStream stream, absl::Span<const CuAddress> pointers) const {
-  absl::InlinedVector<void*, 16> arguments;
-  for (const CuAddress& pointer : pointers) arguments.push_back(const_cast<CuAddress*>(&pointer));
+  absl::InlinedVector<void*, 16> all;
+  for (const CuAddress& pointer : pointers) all.push_back(const_cast<CuAddress*>(&pointer));
   for (const Launch& launch : launches_) {
+    absl::InlinedVector<void*, 16> some;
+    for (const int32_t position : launch.arguments) some.push_back(all[static_cast<size_t>(position)]);
+    void** const arguments = launch.arguments.empty() ? all.data() : some.data();
     RETURN_IF_ERROR(
         context_->Check(context_->driver().cuLaunchKernel(launch.function, launch.blocks, 1, 1, launch.threads, 1, 1,
-                                                          launch.shared_bytes, stream, arguments.data(), nullptr),
+                                                          launch.shared_bytes, stream, arguments, nullptr),
                         "cuLaunchKernel"));
   }
   return absl::OkStatus();

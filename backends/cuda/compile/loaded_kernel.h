@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "backends/cuda/abi/driver.h"
-#include "backends/cuda/codegen/printer.h"
+#include "backends/cuda/codegen/kernel_text.h"
 #include "backends/cuda/device/context.h"
 
 namespace tensord::cuda {
@@ -28,7 +28,7 @@ class LoadedKernel {
   LoadedKernel(const LoadedKernel&) = delete;
   LoadedKernel& operator=(const LoadedKernel&) = delete;
 
-  // Enqueues the launches, each with these pointers as its arguments.
+  // Enqueues the launches; each takes of these pointers those that it names.
   absl::Status Enqueue(CuStream stream, absl::Span<const CuAddress> pointers) const;
   size_t num_launches() const { return launches_.size(); }
 
@@ -38,6 +38,7 @@ class LoadedKernel {
     unsigned blocks = 1;
     unsigned threads = 1;
     unsigned shared_bytes = 0;
+    std::vector<int32_t> arguments;
   };
 
   explicit LoadedKernel(std::shared_ptr<Context> context) : context_(std::move(context)) {}

@@ -14,15 +14,16 @@ constexpr auto kAsks = std::chrono::microseconds(50);
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(std::shared_ptr<Context> context) {
+absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(std::shared_ptr<Context> context, Libraries* libraries) {
   std::unique_ptr<Lane> lane(new Lane(std::move(context)));
-  RETURN_IF_ERROR(lane->Open());
+  RETURN_IF_ERROR(lane->Open(libraries));
   return lane;
 }
 
-absl::Status Lane::Open() {
+absl::Status Lane::Open(Libraries* libraries) {
   const Driver& driver = context_->driver();
   RETURN_IF_ERROR(context_->Check(driver.cuStreamCreate(&stream_, kCuStreamNonBlocking), "cuStreamCreate"));
+  handles_ = std::make_unique<LibraryHandles>(context_, libraries, stream_);
   RETURN_IF_ERROR(context_->Check(driver.cuMemHostAlloc(&ring_, kPlaces * kPlaceBytes, 0), "cuMemHostAlloc"));
   for (size_t i = 0; i < places_.size(); ++i) {
     places_[i].memory = static_cast<char*>(ring_) + i * kPlaceBytes;
@@ -36,6 +37,7 @@ absl::Status Lane::Open() {
 Lane::~Lane() {
   if (!context_->Enter().ok()) return;
   const Driver& driver = context_->driver();
+  handles_.reset();
   for (const Place& place : places_) {
     if (place.done != nullptr) driver.cuEventDestroy_v2(place.done);
   }
@@ -87,6 +89,11 @@ absl::Status Lane::Copy(CuAddress to, CuAddress from, int64_t size_bytes) {
 }
 
 absl::Status Lane::Enqueue(absl::FunctionRef<absl::Status(CuStream)> work) { return OrDrain(work(stream_)); }
+
+absl::Status Lane::Fill(CuAddress to, unsigned char value, int64_t size_bytes) {
+  return OrDrain(context_->Check(
+      context_->driver().cuMemsetD8Async(to, value, static_cast<size_t>(size_bytes), stream_), "cuMemsetD8Async"));
+}
 
 absl::Status Lane::Finish() { return OrDrain(SettleAll()); }
 

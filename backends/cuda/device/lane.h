@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "backends/cuda/abi/driver.h"
 #include "backends/cuda/device/context.h"
+#include "backends/cuda/device/library_handles.h"
 
 namespace tensord::cuda {
 
@@ -27,7 +28,8 @@ class Lane {
   static constexpr int kPlaces = 4;
   static constexpr int64_t kPlaceBytes = int64_t{4} << 20;
 
-  static absl::StatusOr<std::unique_ptr<Lane>> Create(std::shared_ptr<Context> context);
+  // The libraries must outlive the lane.
+  static absl::StatusOr<std::unique_ptr<Lane>> Create(std::shared_ptr<Context> context, Libraries* libraries);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -40,8 +42,12 @@ class Lane {
   absl::Status Copy(CuAddress to, CuAddress from, int64_t size_bytes);
   // Has a function enqueue work on the stream, kernels for example.
   absl::Status Enqueue(absl::FunctionRef<absl::Status(CuStream)> work);
+  // Sets each byte on the device.
+  absl::Status Fill(CuAddress to, unsigned char value, int64_t size_bytes);
   // Waits for all of it.
   absl::Status Finish();
+
+  LibraryHandles& handles() { return *handles_; }
 
   // Tells whether it may be used again after a failure.
   bool is_usable() const { return is_usable_; }
@@ -57,7 +63,7 @@ class Lane {
   };
 
   explicit Lane(std::shared_ptr<Context> context) : context_(std::move(context)) {}
-  absl::Status Open();
+  absl::Status Open(Libraries* libraries);
   // Returns the next place, when its last copy is over.
   absl::StatusOr<Place*> TakePlace();
   // Marks the place as in use until the stream comes here.
@@ -73,6 +79,7 @@ class Lane {
   const std::shared_ptr<Context> context_;
   CuStream stream_ = nullptr;
   void* ring_ = nullptr;
+  std::unique_ptr<LibraryHandles> handles_;  // constant after Create
   std::array<Place, kPlaces> places_;
   size_t next_ = 0;
   bool is_usable_ = true;

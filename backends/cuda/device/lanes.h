@@ -14,13 +14,14 @@
 namespace tensord::cuda {
 
 // The lanes of a device: made when they are first needed, up to a number, and lent one after the other. Thread-safe.
-// Loans must be over before it goes.
+// Loans must be over before it goes, and the libraries must outlive it.
 class Lanes {
  public:
   // A lane until it goes back.
   using Loan = std::unique_ptr<Lane, std::function<void(Lane*)>>;
 
-  Lanes(std::shared_ptr<Context> context, int most) : context_(std::move(context)), most_(most) {}
+  Lanes(std::shared_ptr<Context> context, Libraries* libraries, int most)
+      : context_(std::move(context)), libraries_(libraries), most_(most) {}
 
   // Lends a lane to the calling thread, which has entered the context; waits while all are lent. Fails as Lane::Create
   // does.
@@ -30,6 +31,7 @@ class Lanes {
   void TakeBack(std::unique_ptr<Lane> lane);
 
   const std::shared_ptr<Context> context_;
+  Libraries* const libraries_;
   const int most_;
   Mutex mutex_;
   CondVar returned_;

@@ -132,7 +132,7 @@ absl::Status CudaDriver::Check(Result result, const char* what) const {
   return absl::InternalError(absl::StrCat(what, ": ", name == nullptr ? "unknown error" : name));
 }
 
-absl::StatusOr<CudaDevice> CudaDevice::Build(const std::vector<CudaKernel>& kernels) {
+absl::StatusOr<CudaDevice> CudaDevice::Build(const std::vector<KernelText>& kernels) {
   const absl::StatusOr<const CudaDriver*>& driver = CudaDriver::Get();
   if (!driver.ok()) return driver.status();
   const CudaDriver& d = **driver;
@@ -141,7 +141,7 @@ absl::StatusOr<CudaDevice> CudaDevice::Build(const std::vector<CudaKernel>& kern
   options.emplace_back("--diag-suppress=177");  // random programs have values that nothing reads
   CudaDevice device;
   device.driver_ = &d;
-  for (const CudaKernel& kernel : kernels) {
+  for (const KernelText& kernel : kernels) {
     Entries& entries = device.kernels_.emplace_back(Entries{.kernel = kernel});
     const absl::StatusOr<std::string> ptx = Nvrtc::Get()->Compile(kernel.source, options);
     if (!ptx.ok()) return ptx.status();

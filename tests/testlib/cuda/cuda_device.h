@@ -20,7 +20,7 @@ class CudaDevice {
  public:
   // Compiles all of them. UNAVAILABLE if there is no driver, no device or no NVRTC, INVALID_ARGUMENT with the
   // compiler's words where it refuses the text.
-  static absl::StatusOr<CudaDevice> Build(const std::vector<CudaKernel>& kernels);
+  static absl::StatusOr<CudaDevice> Build(const std::vector<KernelText>& kernels);
 
   // Runs all launches of a kernel on memory of the device, of which nothing was cleared. The results have their types
   // already; INTERNAL if the device reports an error, or where a kernel writes past a result.
@@ -28,7 +28,7 @@ class CudaDevice {
 
  private:
   struct Entries {
-    CudaKernel kernel;
+    KernelText kernel;
     std::shared_ptr<void> module;
     std::vector<void*> functions;
   };

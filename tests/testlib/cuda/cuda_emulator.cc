@@ -38,7 +38,7 @@ class Memory {
   std::string storage_;
 };
 
-std::string SourceOf(absl::Span<const CudaKernel> kernels) {
+std::string SourceOf(absl::Span<const KernelText> kernels) {
   std::string source = "#include \"tests/testlib/cuda/cuda_emulation.h\"\n";
   for (size_t k = 0; k < kernels.size(); ++k) {
     absl::StrAppend(&source, "namespace kernel", k, " {\n__align__(16) unsigned char tensord_shared[", kSharedBytes,
@@ -62,7 +62,7 @@ struct TemporaryFolder {
 };
 
 // Writes, compiles and opens a library at a path without its ending.
-absl::StatusOr<std::shared_ptr<void>> Compile(absl::Span<const CudaKernel> kernels, const std::string& compiler,
+absl::StatusOr<std::shared_ptr<void>> Compile(absl::Span<const KernelText> kernels, const std::string& compiler,
                                               const std::string& path) {
   std::ofstream(path + ".cc") << SourceOf(kernels);
   const std::string command =
@@ -80,7 +80,7 @@ absl::StatusOr<std::shared_ptr<void>> Compile(absl::Span<const CudaKernel> kerne
 
 }  // namespace
 
-absl::StatusOr<CudaEmulator> CudaEmulator::Build(const std::vector<CudaKernel>& kernels, const std::string& compiler,
+absl::StatusOr<CudaEmulator> CudaEmulator::Build(const std::vector<KernelText>& kernels, const std::string& compiler,
                                                  const std::string& folder) {
   if (std::system(absl::StrCat(Quoted(compiler), " --version > /dev/null 2>&1").c_str()) != 0) {
     return absl::UnavailableError(absl::StrCat(compiler, " does not run"));

@@ -18,7 +18,7 @@ class CudaEmulator {
   // Compiles all of them, on two processors; their entries have different names. UNAVAILABLE if there is no such
   // compiler, INVALID_ARGUMENT with the compiler's words where it refuses the text. Writes to a folder of its own in
   // `folder`.
-  static absl::StatusOr<CudaEmulator> Build(const std::vector<CudaKernel>& kernels, const std::string& compiler,
+  static absl::StatusOr<CudaEmulator> Build(const std::vector<KernelText>& kernels, const std::string& compiler,
                                             const std::string& folder);
 
   // Runs all launches of a kernel. The operands' bytes are copied to where they are aligned as CUDA's allocator does.
@@ -29,7 +29,7 @@ class CudaEmulator {
  private:
   using LaunchFunction = const char* (*)(void**, unsigned, unsigned);
   struct Entries {
-    CudaKernel kernel;
+    KernelText kernel;
     std::vector<LaunchFunction> launches;
   };
   std::vector<std::shared_ptr<void>> libraries_;

@@ -45,6 +45,19 @@ constexpr absl::string_view kSums = R"(graph "g" {
   output "sum" = %sum
 })";
 
+// Ops that no pass fuses.
+constexpr absl::string_view kLone = R"(graph "g" {
+  %i = input : i64[5,6,1,7]
+  %largest = reduce(%i) {kind = max, dimensions = [1, 2]}
+  %all = reduce(%i) {kind = product, dimensions = [0, 1, 2, 3]}
+  %count = iota {type = f16[2,3,4], dimension = 1}
+  %first = iota {type = i32[9,2], dimension = 0}
+  output "largest" = %largest
+  output "all" = %all
+  output "count" = %count
+  output "first" = %first
+})";
+
 class CudaSessionTest : public CudaTest {
  protected:
   std::unique_ptr<Backend> Made() {
@@ -55,7 +68,7 @@ class CudaSessionTest : public CudaTest {
   }
 
   static RunTensor Argument(const ConcreteType& type, int64_t seed) {
-    const auto values = std::make_shared<std::vector<int32_t>>(static_cast<size_t>(type.num_elements()));
+    const auto values = std::make_shared<std::vector<int32_t>>(static_cast<size_t>(type.num_bytes() / 4));
     for (size_t i = 0; i < values->size(); ++i) {
       const int32_t number = static_cast<int32_t>((static_cast<int64_t>(i) * 37 + seed) % 101 - 50);
       const float real = static_cast<float>(number) / 8;
@@ -109,6 +122,7 @@ TEST_F(CudaSessionTest, ProgramsGiveTheBitsOfTheCpu) {
   const std::unique_ptr<Backend> backend = Made();
   for (const int64_t n : {0, 1, 1000}) ExpectAsOnCpu(backend.get(), kMaps, MapTypes(n));
   ExpectAsOnCpu(backend.get(), kSums, kSumTypes);
+  ExpectAsOnCpu(backend.get(), kLone, {{.dtype = DType::kI64, .shape = {5, 6, 1, 7}}});
   const auto profiled = Results(backend.get(), kSums, kSumTypes, true);
   ASSERT_TRUE(profiled.ok()) << profiled.status();
   EXPECT_EQ(*profiled, *Results(cpu_.get(), kSums, kSumTypes));

@@ -19,7 +19,7 @@ std::vector<std::string> CompileOptions(const std::string& architecture) {
 }
 
 void ExpectCompiles(const PrintedCase& c, const std::string& architecture) {
-  const CudaKernel kernel = PrintCuda(c.program, c.options);
+  const KernelText kernel = PrintCuda(c.program, c.options);
   const absl::StatusOr<std::string> ptx = Nvrtc::Get()->Compile(kernel.source, CompileOptions(architecture));
   ASSERT_TRUE(ptx.ok()) << c.name << ": " << ptx.status() << "\n" << ToString(c.program) << kernel.source;
   for (const CudaLaunch& launch : kernel.launches) {
@@ -74,11 +74,11 @@ TEST(CudaLaunchTest, NothingIsLaunchedWhereThereIsNothingToCompute) {
 }
 
 TEST(CudaLaunchTest, LongRowsAreSplitWhereThereAreFew) {
-  const CudaKernel few = PrintCuda(SoftmaxProgram(1000000, 2, DType::kF32), {});
+  const KernelText few = PrintCuda(SoftmaxProgram(1000000, 2, DType::kF32), {});
   ASSERT_EQ(few.launches.size(), 5u);  // two reductions, each joined, and what divides
   EXPECT_GE(few.launches[0].blocks, 32);
   EXPECT_GT(few.scratch_bytes, 0);
-  const CudaKernel many = PrintCuda(SoftmaxProgram(1000, 2000, DType::kF32), {});
+  const KernelText many = PrintCuda(SoftmaxProgram(1000, 2000, DType::kF32), {});
   ASSERT_EQ(many.launches.size(), 1u);
   EXPECT_EQ(many.scratch_bytes, 0);
 }

@@ -59,7 +59,7 @@ class CudaResultsTest : public testing::TestWithParam<RunsOn> {
   // Compiles all cases; skips where there is no compiler, or no device.
   void Build(std::vector<PrintedCase> cases) {
     cases_ = std::move(cases);
-    std::vector<CudaKernel> kernels;
+    std::vector<KernelText> kernels;
     for (const PrintedCase& c : cases_) kernels.push_back(PrintCuda(c.program, c.options));
     if (GetParam() == RunsOn::kDevice) {
       Keep(CudaDevice::Build(kernels), &device_);

@@ -33,7 +33,7 @@ TEST_F(LaneTest, BytesArriveHoweverLateTheStreamIs) {
   EXPECT_FALSE(context->model().empty());
   hostCudaSet("DELAY_US", "3000");
   const int64_t place = Lane::kPlaceBytes;
-  const auto lane = Lane::Create(context);
+  const auto lane = Lane::Create(context, libraries_.get());
   ASSERT_TRUE(lane.ok()) << lane.status();
   uint64_t seed = 0;
   for (const int64_t size : {int64_t{1}, int64_t{4096}, place - 1, place, place + 1, 5 * place + 3}) {
@@ -66,7 +66,7 @@ TEST_F(LaneTest, AFailureLeavesNothingOnItsWay) {
   ASSERT_TRUE(pool.ok());
   std::shared_ptr<Buffer> buffer = *(*pool)->Allocate(3 << 20);
   const CuAddress a = reinterpret_cast<CuAddress>(buffer->address());
-  auto lane = Lane::Create(context);
+  auto lane = Lane::Create(context, libraries_.get());
   ASSERT_TRUE(lane.ok());
   const std::string bytes = RandomBytes(1 << 20, 1);
   hostCudaFail("cuMemcpyHtoDAsync_v2", 3, kCuUnknown);
@@ -85,7 +85,7 @@ TEST_F(LaneTest, AFailureLeavesNothingOnItsWay) {
 
 TEST_F(LaneTest, WhoCannotWaitHasLostTheDevice) {
   const std::shared_ptr<Context> context = Entered();
-  auto lane = Lane::Create(context);
+  auto lane = Lane::Create(context, libraries_.get());
   ASSERT_TRUE(lane.ok());
   hostCudaFail("cuStreamSynchronize", 1, kCuIllegalAddress);
   const absl::Status failed = (*lane)->Finish();
@@ -99,7 +99,7 @@ TEST_F(LaneTest, WhoCannotWaitHasLostTheDevice) {
 TEST_F(LaneTest, LanesAreLentOneToEach) {
   const std::shared_ptr<Context> context = Entered();
   hostCudaSet("DELAY_US", "500");
-  Lanes lanes(context, 2);
+  Lanes lanes(context, libraries_.get(), 2);
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 5; ++t) {
     threads.emplace_back([&, t] {
