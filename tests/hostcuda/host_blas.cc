@@ -15,6 +15,7 @@
 #include "tests/hostcuda/host_exports.h"
 #include "tests/hostcuda/host_half.h"
 #include "tests/hostcuda/host_streams.h"
+#include "tests/hostcuda/library_objects.h"
 
 namespace tensord::cuda {
 
@@ -436,6 +437,10 @@ HOST_CUDA_EXPORT BlasResult cublasLtMatmul(BlasLtHandle handle, BlasLtMatmulDesc
     if (pushed != kCuSuccess) result = kBlasExecutionFailed;
   });
   return result;
+}
+
+size_t host::LiveBlasLtObjects() {
+  return BlasHandles().size() + Descs().size() + Layouts().size() + Preferences().size();
 }
 
 }  // namespace tensord::cuda

@@ -17,7 +17,7 @@ struct HostCounts {
 //   hostCudaFail        the n-th call of a function from now on fails with `result`; 0 means its library's usual error
 //   hostCudaCalls       calls of a function so far
 //   hostCudaLive...     what was not freed: device memory (allocations, reservations and mappings), pinned memory,
-//                       streams with events, graphs and modules
+//                       streams with events, graphs and modules (Handles), and what libraries keep (Objects)
 //   hostCudaOverruns    allocations of device memory that something had written past, when they were freed
 //   hostCudaProblems    accesses of checked kernels that were wrong
 //   hostCudaTakeCounts  the counts since the last call
@@ -28,6 +28,7 @@ struct HostCounts {
   F(hostCudaLiveMemory, long, ())                                   \
   F(hostCudaLivePinned, long, ())                                   \
   F(hostCudaLiveHandles, long, ())                                  \
+  F(hostCudaLiveObjects, long, ())                                  \
   F(hostCudaOverruns, long, ())                                     \
   F(hostCudaProblems, long, ())                                     \
   F(hostCudaTakeCounts, void, (HostCounts * counts))

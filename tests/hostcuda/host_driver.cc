@@ -16,6 +16,7 @@
 #include "tests/hostcuda/host_pinned.h"
 #include "tests/hostcuda/host_settings.h"
 #include "tests/hostcuda/host_streams.h"
+#include "tests/hostcuda/library_objects.h"
 
 namespace tensord::cuda {
 namespace {
@@ -423,6 +424,10 @@ HOST_CUDA_EXPORT long hostCudaLivePinned() { return host::PinnedMemory::Get().li
 HOST_CUDA_EXPORT long hostCudaLiveHandles() {
   return static_cast<long>(host::Streams().size() + host::Events().size() + host::Graphs().size() +
                            host::GraphExecs().size() + host::Modules().size());
+}
+HOST_CUDA_EXPORT long hostCudaLiveObjects() {
+  return static_cast<long>(host::LiveBlasLtObjects() + host::LiveBlasObjects() + host::LiveSolverObjects() +
+                           host::LiveFftPlans());
 }
 HOST_CUDA_EXPORT long hostCudaOverruns() { return host::DeviceMemory::Get().overruns(); }
 HOST_CUDA_EXPORT long hostCudaProblems() { return host::AllProblems(); }

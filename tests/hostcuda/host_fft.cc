@@ -17,6 +17,7 @@
 #include "tests/hostcuda/host_context.h"
 #include "tests/hostcuda/host_exports.h"
 #include "tests/hostcuda/host_streams.h"
+#include "tests/hostcuda/library_objects.h"
 
 namespace tensord::cuda {
 namespace {
@@ -296,6 +297,11 @@ HOST_CUDA_EXPORT FftResult cufftXtExec(FftPlan handle, void* in, void* out, int 
     IsSingle(shared->type) ? Run<float>(*shared, direction, from, to) : Run<double>(*shared, direction, from, to);
   });
   return pushed == kCuSuccess ? kFftSuccess : kFftExecFailed;
+}
+
+size_t host::LiveFftPlans() {
+  std::lock_guard lock(g_mutex);
+  return g_plans.size();
 }
 
 }  // namespace tensord::cuda

@@ -26,6 +26,14 @@ inline constexpr SolverResult kSolverNotSupported = 9;
 inline constexpr int kSolverNoVectors = 0, kSolverVectors = 1;
 inline constexpr int kSolverDeterministic = 1;
 
+// Reflectors have no 64-bit function: Q of each type.
+#define TENSORD_CUDA_SOLVER_ORGQR(F, name)                                                                       \
+  F(name##_bufferSize, SolverResult,                                                                             \
+    (SolverHandle handle, int m, int n, int k, const void* a, int lda, const void* tau, int* work_elements))     \
+  F(name, SolverResult,                                                                                          \
+    (SolverHandle handle, int m, int n, int k, void* a, int lda, const void* tau, void* work, int work_elements, \
+     int* info))
+
 // Each function as F(name, result, (arguments)).
 #define TENSORD_CUDA_SOLVER_FUNCTIONS(F)                                                                               \
   F(cusolverGetVersion, SolverResult, (int* version))                                                                  \
@@ -71,6 +79,28 @@ inline constexpr int kSolverDeterministic = 1;
   F(cusolverDnXgesvd, SolverResult,                                                                                    \
     (SolverHandle handle, SolverParams params, signed char job_u, signed char job_vt, int64_t m, int64_t n, int type,  \
      void* a, int64_t lda, int s_type, void* s, int u_type, void* u, int64_t ldu, int vt_type, void* vt, int64_t ldvt, \
+     int compute_type, void* device_work, size_t device_bytes, void* host_work, size_t host_bytes, int* info))         \
+  TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnSorgqr)                                                                       \
+  TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnDorgqr)                                                                       \
+  TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnCungqr)                                                                       \
+  TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnZungqr)
+
+// Those that came later: null in the table of an older library.
+#define TENSORD_CUDA_SOLVER_LATER_FUNCTIONS(F)                                                                       \
+  F(cusolverDnXsyevBatched_bufferSize, SolverResult,                                                                 \
+    (SolverHandle handle, SolverParams params, int mode, int uplo, int64_t n, int type, const void* a, int64_t lda,  \
+     int w_type, const void* w, int compute_type, size_t* device_bytes, size_t* host_bytes, int64_t batch))          \
+  F(cusolverDnXsyevBatched, SolverResult,                                                                            \
+    (SolverHandle handle, SolverParams params, int mode, int uplo, int64_t n, int type, void* a, int64_t lda,        \
+     int w_type, void* w, int compute_type, void* device_work, size_t device_bytes, void* host_work,                 \
+     size_t host_bytes, int* info, int64_t batch))                                                                   \
+  F(cusolverDnXgeev_bufferSize, SolverResult,                                                                        \
+    (SolverHandle handle, SolverParams params, int left_mode, int right_mode, int64_t n, int type, const void* a,    \
+     int64_t lda, int w_type, const void* w, int vl_type, const void* vl, int64_t ldvl, int vr_type, const void* vr, \
+     int64_t ldvr, int compute_type, size_t* device_bytes, size_t* host_bytes))                                      \
+  F(cusolverDnXgeev, SolverResult,                                                                                   \
+    (SolverHandle handle, SolverParams params, int left_mode, int right_mode, int64_t n, int type, void* a,          \
+     int64_t lda, int w_type, void* w, int vl_type, void* vl, int64_t ldvl, int vr_type, void* vr, int64_t ldvr,     \
      int compute_type, void* device_work, size_t device_bytes, void* host_work, size_t host_bytes, int* info))
 
 }  // namespace tensord::cuda

@@ -126,8 +126,19 @@ bool IsThere(const LibraryPaths& paths, Library library, absl::string_view sonam
 TENSORD_CUDA_FILL(Driver, TENSORD_CUDA_DRIVER_FUNCTIONS)
 TENSORD_CUDA_FILL(Nvrtc, TENSORD_CUDA_NVRTC_FUNCTIONS)
 TENSORD_CUDA_FILL(BlasLt, TENSORD_CUDA_BLAS_LT_FUNCTIONS)
+TENSORD_CUDA_FILL(Blas, TENSORD_CUDA_BLAS_FUNCTIONS)
 TENSORD_CUDA_FILL(Solver, TENSORD_CUDA_SOLVER_FUNCTIONS)
 TENSORD_CUDA_FILL(Fft, TENSORD_CUDA_FFT_FUNCTIONS)
+
+// Adds the functions that a library need not have.
+template <typename Table>
+void FillLater(void*, Table*) {}
+void FillLater(void* handle, Solver* table) {
+#define TENSORD_CUDA_FIND_LATER(name, result, arguments) \
+  table->name = reinterpret_cast<decltype(table->name)>(dlsym(handle, #name));
+  TENSORD_CUDA_SOLVER_LATER_FUNCTIONS(TENSORD_CUDA_FIND_LATER)
+#undef TENSORD_CUDA_FIND_LATER
+}
 
 // Versions are numbers of decimal digits, in which each library gives the major version another place.
 std::string VersionText(long version, long major, long minor) {
@@ -141,6 +152,13 @@ std::string VersionOf(const Nvrtc& nvrtc) {
 
 std::string VersionOf(const BlasLt& blas) {
   return VersionText(static_cast<long>(blas.cublasLtGetVersion()), 10000, 100);
+}
+
+std::string VersionOf(const Blas& blas) {
+  int major = 0, minor = 0;
+  const bool is_known = blas.cublasGetProperty(kCudaMajorVersion, &major) == kBlasSuccess &&
+                        blas.cublasGetProperty(kCudaMinorVersion, &minor) == kBlasSuccess;
+  return is_known ? absl::StrCat(major, ".", minor) : "unknown";
 }
 
 std::string VersionOf(const Solver& solver) {
@@ -240,6 +258,7 @@ absl::StatusOr<const Table*> Libraries::Use(Library library, Lazy<Table>* lazy) 
                               absl::StrCat(found->path, " has no ", missing, "; install the newest libraries of CUDA ",
                                            found->name.cuda_major));
       } else {
+        FillLater(found->handle, &lazy->table);
         if (first_.cuda_major == 0) first_ = found->name;
         opened_.push_back({library, std::string(found->name.soname), found->path, VersionOf(lazy->table)});
       }
@@ -251,6 +270,7 @@ absl::StatusOr<const Table*> Libraries::Use(Library library, Lazy<Table>* lazy) 
 
 absl::StatusOr<const Nvrtc*> Libraries::nvrtc() { return Use(Library::kNvrtc, &nvrtc_); }
 absl::StatusOr<const BlasLt*> Libraries::blas_lt() { return Use(Library::kBlasLt, &blas_lt_); }
+absl::StatusOr<const Blas*> Libraries::blas() { return Use(Library::kBlas, &blas_); }
 absl::StatusOr<const Solver*> Libraries::solver() { return Use(Library::kSolver, &solver_); }
 absl::StatusOr<const Fft*> Libraries::fft() { return Use(Library::kFft, &fft_); }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "backends/cuda/abi/blas.h"
 #include "backends/cuda/abi/blas_lt.h"
 #include "backends/cuda/abi/driver.h"
 #include "backends/cuda/abi/fft.h"
@@ -29,8 +30,12 @@ struct Nvrtc {
 struct BlasLt {
   TENSORD_CUDA_BLAS_LT_FUNCTIONS(TENSORD_CUDA_MEMBER)
 };
+struct Blas {
+  TENSORD_CUDA_BLAS_FUNCTIONS(TENSORD_CUDA_MEMBER)
+};
 struct Solver {
   TENSORD_CUDA_SOLVER_FUNCTIONS(TENSORD_CUDA_MEMBER)
+  TENSORD_CUDA_SOLVER_LATER_FUNCTIONS(TENSORD_CUDA_MEMBER)  // null where the library lacks them
 };
 struct Fft {
   TENSORD_CUDA_FFT_FUNCTIONS(TENSORD_CUDA_MEMBER)
@@ -64,6 +69,7 @@ class Libraries {
   // or the two versions that do not go together; it is the same at each call.
   absl::StatusOr<const Nvrtc*> nvrtc();
   absl::StatusOr<const BlasLt*> blas_lt();
+  absl::StatusOr<const Blas*> blas();
   absl::StatusOr<const Solver*> solver();
   absl::StatusOr<const Fft*> fft();
 
@@ -100,6 +106,7 @@ class Libraries {
   std::vector<LibraryInfo> opened_ ABSL_GUARDED_BY(mutex_);
   Lazy<Nvrtc> nvrtc_ ABSL_GUARDED_BY(mutex_);
   Lazy<BlasLt> blas_lt_ ABSL_GUARDED_BY(mutex_);
+  Lazy<Blas> blas_ ABSL_GUARDED_BY(mutex_);
   Lazy<Solver> solver_ ABSL_GUARDED_BY(mutex_);
   Lazy<Fft> fft_ ABSL_GUARDED_BY(mutex_);
 };

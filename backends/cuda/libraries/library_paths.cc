@@ -15,6 +15,7 @@ namespace {
 constexpr LibraryName kDriverNames[] = {{"libcuda.so.1", 0}};
 constexpr LibraryName kNvrtcNames[] = {{"libnvrtc.so.13", 13}, {"libnvrtc.so.12", 12}};
 constexpr LibraryName kBlasLtNames[] = {{"libcublasLt.so.13", 13}, {"libcublasLt.so.12", 12}};
+constexpr LibraryName kBlasNames[] = {{"libcublas.so.13", 13}, {"libcublas.so.12", 12}};
 constexpr LibraryName kSolverNames[] = {{"libcusolver.so.12", 13}, {"libcusolver.so.11", 12}};
 constexpr LibraryName kFftNames[] = {{"libcufft.so.12", 13}, {"libcufft.so.11", 12}};
 
@@ -44,6 +45,8 @@ absl::Span<const LibraryName> NamesOf(Library library) {
       return kNvrtcNames;
     case Library::kBlasLt:
       return kBlasLtNames;
+    case Library::kBlas:
+      return kBlasNames;
     case Library::kSolver:
       return kSolverNames;
     case Library::kFft:

@@ -9,7 +9,7 @@
 
 namespace tensord::cuda {
 
-enum class Library { kDriver, kNvrtc, kBlasLt, kSolver, kFft };
+enum class Library { kDriver, kNvrtc, kBlasLt, kBlas, kSolver, kFft };
 
 // A library's file name, and the major version of CUDA that it is of: 0 for the driver, which is of any.
 struct LibraryName {

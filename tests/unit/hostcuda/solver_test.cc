@@ -13,6 +13,7 @@ class HostSolverTest : public HostDeviceTest {
 
   void SetUp() override {
     HostDeviceTest::SetUp();
+    objects_ = cuda.hostCudaLiveObjects();
     ASSERT_EQ(cuda.cusolverDnCreate(&handle_), kSolverSuccess);
     ASSERT_EQ(cuda.cusolverDnSetStream(handle_, a), kSolverSuccess);
     ASSERT_EQ(cuda.cusolverDnSetDeterministicMode(handle_, kSolverDeterministic), kSolverSuccess);
@@ -22,6 +23,7 @@ class HostSolverTest : public HostDeviceTest {
   void TearDown() override {
     EXPECT_EQ(cuda.cusolverDnDestroyParams(params_), kSolverSuccess);
     EXPECT_EQ(cuda.cusolverDnDestroy(handle_), kSolverSuccess);
+    EXPECT_EQ(cuda.hostCudaLiveObjects(), objects_);
     HostDeviceTest::TearDown();
   }
 
@@ -44,6 +46,7 @@ class HostSolverTest : public HostDeviceTest {
   }
   static size_t At(int64_t i, int64_t j) { return static_cast<size_t>(i + j * kN); }
 
+  long objects_ = 0;  // that other tests have left
   SolverHandle handle_ = nullptr;
   SolverParams params_ = nullptr;
   CuAddress info_ = 0, work_ = 0;
@@ -190,6 +193,111 @@ TEST_F(HostSolverTest, SingularValuesMakeTheMatrix) {
       EXPECT_NEAR(sum, matrix[static_cast<size_t>(i + j * kRows)], 1e-12);
     }
   }
+}
+
+TEST_F(HostSolverTest, ReflectorsMakeAnOrthogonalMatrix) {
+  constexpr int64_t kRows = 15;
+  std::vector<double> matrix(kRows * kN);
+  for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = std::sin(double(i * i));
+  const CuAddress x = Device(matrix.size() * 8), tau = Device(kN * 8);
+  Write(x, matrix);
+  ASSERT_EQ(cuda.cusolverDnXgeqrf_bufferSize(handle_, params_, kRows, kN, kCudaReal64, Pointer(x), kRows, kCudaReal64,
+                                             Pointer(tau), kCudaReal64, &device_bytes_, &host_bytes_),
+            kSolverSuccess);
+  MakeWork();
+  ASSERT_EQ(
+      cuda.cusolverDnXgeqrf(handle_, params_, kRows, kN, kCudaReal64, Pointer(x), kRows, kCudaReal64, Pointer(tau),
+                            kCudaReal64, Pointer(work_), device_bytes_, host_work_.data(), host_bytes_, Info()),
+      kSolverSuccess);
+  int elements = 0;
+  ASSERT_EQ(cuda.cusolverDnDorgqr_bufferSize(handle_, kRows, kN, kN, Pointer(x), kRows, Pointer(tau), &elements),
+            kSolverSuccess);
+  const CuAddress work = Device(static_cast<size_t>(elements) * 8);
+  const auto make = [&](int work_elements, int k) {
+    return cuda.cusolverDnDorgqr(handle_, kRows, kN, k, Pointer(x), kRows, Pointer(tau), Pointer(work), work_elements,
+                                 Info());
+  };
+  EXPECT_EQ(make(elements - 1, kN), kSolverInvalidValue) << "less workspace than it wants";
+  EXPECT_EQ(make(elements, kN + 1), kSolverInvalidValue) << "more reflectors than columns";
+  ASSERT_EQ(make(elements, kN), kSolverSuccess);
+  const std::vector<double> q = Read<double>(x, matrix.size());
+  EXPECT_EQ(ReadInfo(), 0);
+  for (size_t i = 0; i < kN; ++i) {
+    for (size_t j = 0; j < kN; ++j) {
+      double product = 0;
+      for (size_t l = 0; l < kRows; ++l) product += q[l + i * kRows] * q[l + j * kRows];
+      EXPECT_NEAR(product, i == j ? 1 : 0, 1e-14);
+    }
+  }
+}
+
+TEST_F(HostSolverTest, EigenvaluesOfABatch) {
+  std::vector<double> matrices = Symmetric();
+  const std::vector<double> first = matrices;
+  for (double x : first) matrices.push_back(2 * x);
+  const CuAddress x = Device(matrices.size() * 8), w = Device(2 * kN * 8), infos = Device(8);
+  Write(x, matrices);
+  ASSERT_EQ(cuda.cusolverDnXsyevBatched_bufferSize(handle_, params_, kSolverNoVectors, kBlasLower, kN, kCudaReal64,
+                                                   Pointer(x), kN, kCudaReal64, Pointer(w), kCudaReal64, &device_bytes_,
+                                                   &host_bytes_, 2),
+            kSolverSuccess);
+  MakeWork();
+  ASSERT_EQ(cuda.cusolverDnXsyevBatched(handle_, params_, kSolverNoVectors, kBlasLower, kN, kCudaReal64, Pointer(x), kN,
+                                        kCudaReal64, Pointer(w), kCudaReal64, Pointer(work_), device_bytes_,
+                                        host_work_.data(), host_bytes_, reinterpret_cast<int*>(infos), 2),
+            kSolverSuccess);
+  const std::vector<double> values = Read<double>(w, 2 * kN);
+  EXPECT_EQ(Read<int>(infos, 2), (std::vector<int>{0, 0}));
+  for (size_t i = 0; i < kN; ++i) EXPECT_NEAR(2 * values[i], values[kN + i], 1e-11);
+}
+
+TEST_F(HostSolverTest, EigenvaluesOfARotation) {
+  constexpr int64_t kTwo = 2;
+  const CuAddress x = Device(32), w = Device(32), vr = Device(32);
+  Write(x, std::vector<double>{0, 1, -1, 0});
+  const auto bytes_for = [&](int left_mode) {
+    return cuda.cusolverDnXgeev_bufferSize(handle_, params_, left_mode, kSolverVectors, kTwo, kCudaReal64, Pointer(x),
+                                           kTwo, kCudaReal64, Pointer(w), kCudaReal64, nullptr, 1, kCudaReal64,
+                                           Pointer(vr), kTwo, kCudaReal64, &device_bytes_, &host_bytes_);
+  };
+  EXPECT_EQ(bytes_for(kSolverVectors), kSolverInvalidValue) << "left vectors are not there";
+  ASSERT_EQ(bytes_for(kSolverNoVectors), kSolverSuccess);
+  MakeWork();
+  ASSERT_EQ(cuda.cusolverDnXgeev(handle_, params_, kSolverNoVectors, kSolverVectors, kTwo, kCudaReal64, Pointer(x),
+                                 kTwo, kCudaReal64, Pointer(w), kCudaReal64, nullptr, 1, kCudaReal64, Pointer(vr), kTwo,
+                                 kCudaReal64, Pointer(work_), device_bytes_, host_work_.data(), host_bytes_, Info()),
+            kSolverSuccess);
+  const std::vector<double> values = Read<double>(w, 4), vectors = Read<double>(vr, 4);
+  EXPECT_NEAR(values[0], 0, 1e-15);
+  EXPECT_NEAR(values[2], 1, 1e-15) << "imaginary parts come after all real ones";
+  EXPECT_NEAR(values[3], -1, 1e-15);
+  // A v = i v, for v of the parts in the two columns.
+  EXPECT_NEAR(vectors[0], vectors[3], 1e-15);
+  EXPECT_NEAR(vectors[1], -vectors[2], 1e-15);
+}
+
+TEST_F(HostSolverTest, TriangularSystems) {
+  BlasHandle blas = nullptr;
+  ASSERT_EQ(cuda.cublasCreate_v2(&blas), kBlasSuccess);
+  const CuAddress x = Device(32), b = Device(16), work = Device(1 << 16);
+  Write(x, std::vector<double>{2, 1, -77, 4});
+  Write(b, std::vector<double>{2, 9});
+  const double one = 1;
+  const auto solve = [&](int64_t lda) {
+    return cuda.cublasDtrsm_v2_64(blas, kBlasLeft, kBlasLower, kBlasNoTranspose, kBlasNonUnit, 2, 1, &one, Pointer(x),
+                                  lda, Pointer(b), 2);
+  };
+  EXPECT_EQ(solve(2), kBlasInvalidValue) << "no stream";
+  ASSERT_EQ(cuda.cublasSetStream_v2(blas, a), kBlasSuccess);
+  EXPECT_EQ(solve(2), kBlasNotSupported) << "a workspace of its own";
+  ASSERT_EQ(cuda.cublasSetWorkspace_v2(blas, Pointer(work), 1 << 16), kBlasSuccess);
+  EXPECT_EQ(solve(2), kBlasNotSupported) << "sums in any order";
+  ASSERT_EQ(cuda.cublasSetAtomicsMode(blas, kBlasAtomicsNotAllowed), kBlasSuccess);
+  ASSERT_EQ(cuda.cublasSetMathMode(blas, kBlasPedanticMath), kBlasSuccess);
+  EXPECT_EQ(solve(1), kBlasInvalidValue) << "a leading dimension below the rows";
+  ASSERT_EQ(solve(2), kBlasSuccess);
+  EXPECT_EQ(Read<double>(b, 2), (std::vector<double>{1, 2}));
+  EXPECT_EQ(cuda.cublasDestroy_v2(blas), kBlasSuccess);
 }
 
 }  // namespace

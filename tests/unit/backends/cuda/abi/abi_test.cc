@@ -1,6 +1,7 @@
 // Our declarations of NVIDIA's interfaces against NVIDIA's headers.
 
 #include <cublasLt.h>
+#include <cublas_v2.h>
 #include <cuda.h>
 #include <cufftXt.h>
 #include <cusolverDn.h>
@@ -8,6 +9,7 @@
 
 #include <cstddef>
 
+#include "backends/cuda/abi/blas.h"
 #include "backends/cuda/abi/blas_lt.h"
 #include "backends/cuda/abi/driver.h"
 #include "backends/cuda/abi/fft.h"
@@ -24,8 +26,10 @@ namespace {
 
 TEST(AbiTest, FunctionsAreNvidias){
     TENSORD_CUDA_DRIVER_FUNCTIONS(EXPECT_SAME_FUNCTION) TENSORD_CUDA_NVRTC_FUNCTIONS(EXPECT_SAME_FUNCTION)
-        TENSORD_CUDA_BLAS_LT_FUNCTIONS(EXPECT_SAME_FUNCTION) TENSORD_CUDA_SOLVER_FUNCTIONS(EXPECT_SAME_FUNCTION)
-            TENSORD_CUDA_FFT_FUNCTIONS(EXPECT_SAME_FUNCTION)}
+        TENSORD_CUDA_BLAS_LT_FUNCTIONS(EXPECT_SAME_FUNCTION) TENSORD_CUDA_BLAS_FUNCTIONS(EXPECT_SAME_FUNCTION)
+            TENSORD_CUDA_SOLVER_FUNCTIONS(EXPECT_SAME_FUNCTION)
+                TENSORD_CUDA_SOLVER_LATER_FUNCTIONS(EXPECT_SAME_FUNCTION)
+                    TENSORD_CUDA_FFT_FUNCTIONS(EXPECT_SAME_FUNCTION)}
 #define EXPECT_SAME_NUMBER(ours, theirs) EXPECT_EQ(static_cast<long>(ours), static_cast<long>(theirs)) << #theirs
 
 TEST(AbiTest, NumbersOfTheDriverAreNvidias) {
@@ -131,6 +135,15 @@ TEST(AbiTest, NumbersOfTheLibrariesAreNvidias) {
   EXPECT_SAME_NUMBER(kBlasLtPreferAlignmentC, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
   EXPECT_SAME_NUMBER(kBlasLtPreferAlignmentD, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
   EXPECT_SAME_NUMBER(kBlasLtEpilogueDefault, CUBLASLT_EPILOGUE_DEFAULT);
+
+  EXPECT_SAME_NUMBER(kBlasLeft, CUBLAS_SIDE_LEFT);
+  EXPECT_SAME_NUMBER(kBlasRight, CUBLAS_SIDE_RIGHT);
+  EXPECT_SAME_NUMBER(kBlasNonUnit, CUBLAS_DIAG_NON_UNIT);
+  EXPECT_SAME_NUMBER(kBlasUnit, CUBLAS_DIAG_UNIT);
+  EXPECT_SAME_NUMBER(kBlasAtomicsNotAllowed, CUBLAS_ATOMICS_NOT_ALLOWED);
+  EXPECT_SAME_NUMBER(kBlasPedanticMath, CUBLAS_PEDANTIC_MATH);
+  EXPECT_SAME_NUMBER(kCudaMajorVersion, MAJOR_VERSION);
+  EXPECT_SAME_NUMBER(kCudaMinorVersion, MINOR_VERSION);
 
   EXPECT_SAME_NUMBER(kSolverSuccess, CUSOLVER_STATUS_SUCCESS);
   EXPECT_SAME_NUMBER(kSolverNotInitialized, CUSOLVER_STATUS_NOT_INITIALIZED);
