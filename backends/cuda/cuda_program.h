@@ -33,7 +33,7 @@ class CudaProgram final : public PreparedSession {
   absl::Status Enqueue(size_t position, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                        CuAddress workspace, Lane* lane) const;
 
-  // Where the verdicts are in the workspace: words, one for each kernel that judges.
+  // Returns the place of the verdicts in the workspace: words, one for each kernel that judges.
   int64_t verdicts_offset_bytes() const { return verdicts_offset_bytes_; }
   size_t num_verdicts() const { return judges_.size(); }
   // Returns the first refusal, with its node, that a run's verdicts make.

@@ -85,7 +85,7 @@ inline constexpr int kSolverDeterministic = 1;
   TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnCungqr)                                                                       \
   TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnZungqr)
 
-// Those that came later: null in the table of an older library.
+// Functions that came later: null in the table of an older library.
 #define TENSORD_CUDA_SOLVER_LATER_FUNCTIONS(F)                                                                       \
   F(cusolverDnXsyevBatched_bufferSize, SolverResult,                                                                 \
     (SolverHandle handle, SolverParams params, int mode, int uplo, int64_t n, int type, const void* a, int64_t lda,  \
