@@ -61,6 +61,7 @@ test_everything() {
     run_tests "$preset" -L "$(label_of "$preset")" || failed+=("$preset")
   done
   if [[ ${#failed[@]} -gt 0 ]]; then
+    python3 deploy/dev/failed_tests.py "${failed[@]/#/build/}"
     echo "== tests failed in: ${failed[*]}. One again: ./dev test --preset=${failed[0]} NAME" >&2
     return 1
   fi
