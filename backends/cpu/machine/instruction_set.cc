@@ -81,8 +81,9 @@ absl::Status CheckCpuIsa(absl::string_view name, absl::Span<const CpuIsa> availa
 absl::Status UseCpuIsa(absl::string_view name) {
   RETURN_IF_ERROR(CheckCpuIsa(name));
   const Known* const known = Find(name);
-  // Not by DisableTargets: the next one who asks for the targets would choose among all again.
-  hwy::SetSupportedTargetsForTest(known == nullptr ? 0 : MachineTargets() & ~(known->target - 1));
+  // Not by DisableTargets: the next one who asks for the targets would choose among all again. `auto` is set too: where
+  // nothing is, Highway asks the processor each time, which takes tens of microseconds in a virtual machine.
+  hwy::SetSupportedTargetsForTest(known == nullptr ? MachineTargets() : MachineTargets() & ~(known->target - 1));
   is_bf16_in_use = known == nullptr || known->isa == CpuIsa::kAvx512Bf16;
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   return absl::OkStatus();

@@ -6,12 +6,17 @@
 namespace tensord {
 namespace {
 
+// std::uniform_real_distribution takes a logarithm in 80 bits for each number.
+double Uniform(double least, double most, std::mt19937_64* random) {
+  return least + (most - least) * (static_cast<double>((*random)() >> 11) * 0x1p-53);
+}
+
 double RandomReal(Values values, std::mt19937_64* random) {
   if (values == Values::kIntegers) return static_cast<double>(static_cast<int64_t>((*random)() % 7) - 3);
   if (values == Values::kNearOne) {
-    return std::uniform_real_distribution<double>(0.98, 1.02)(*random) * ((*random)() % 2 == 0 ? 1 : -1);
+    return Uniform(0.98, 1.02, random) * ((*random)() % 2 == 0 ? 1 : -1);
   }
-  return std::uniform_real_distribution<double>(-4, 4)(*random);
+  return Uniform(-4, 4, random);
 }
 
 template <typename T>
@@ -40,8 +45,8 @@ T RandomElement(Values values, std::mt19937_64* random) {
   } else if constexpr (ComplexElement<T>) {
     using R = typename T::value_type;
     if (values == Values::kNearOne)
-      return T(std::polar<R>(static_cast<R>(std::abs(RandomReal(values, random))),
-                             std::uniform_real_distribution<R>(0, 6)(*random)));
+      return T(
+          std::polar<R>(static_cast<R>(std::abs(RandomReal(values, random))), static_cast<R>(Uniform(0, 6, random))));
     return T(RandomFloat<R>(values, random), RandomFloat<R>(values, random));
   } else {
     return RandomFloat<T>(values, random);
