@@ -49,16 +49,6 @@ Algebra ComputedAlgebra(const BoundInstruction& instruction) {
   return is_logical ? Algebra::kOrAnd : algebra;
 }
 
-DotAxes AxesOf(const Attributes& attrs) {
-  return {attrs.Ints("lhs_contracting_dimensions"),
-          attrs.Ints("rhs_contracting_dimensions"),
-          attrs.Ints("lhs_batching_dimensions"),
-          attrs.Ints("rhs_batching_dimensions"),
-          attrs.Int("lhs_conj") != 0,
-          attrs.Int("rhs_conj") != 0,
-          attrs.Ints("result_permutation")};
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& instruction) {
@@ -80,12 +70,8 @@ bool IsOrdinaryDot(const BoundInstruction& instruction) {
          ComputedAlgebra(instruction) == Algebra::kStandard;
 }
 
-DotSpace DotSpaceOf(const BoundInstruction& instruction) {
-  return ClassifyAxes(instruction.operands[0].shape, instruction.operands[1].shape, AxesOf(*instruction.attrs));
-}
-
 absl::StatusOr<Contraction> ContractionOf(const BoundInstruction& instruction, const DotSpace& part) {
-  const DotAxes axes = AxesOf(*instruction.attrs);
+  const DotAxes axes = DotAxesOf(*instruction.attrs);
   return Contraction::Create(
       part,
       {{{instruction.operands[0].dtype, axes.conjugates_lhs}, {instruction.operands[1].dtype, axes.conjugates_rhs}}},

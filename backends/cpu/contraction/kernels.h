@@ -14,9 +14,8 @@ MakeKernel MakeDotKernel;
 // Tells whether an instruction is a dot_general of ordinary products and sums: joins know no other.
 bool IsOrdinaryDot(const BoundInstruction& instruction);
 
-// Returns the index space of a dot instruction, and the plan and the kernel of a part of it. Addresses of a part are
-// those of its first elements in the whole tensors.
-DotSpace DotSpaceOf(const BoundInstruction& instruction);
+// Returns the plan and the kernel of a part of a dot instruction's space. Addresses of a part are those of its first
+// elements in the whole tensors.
 absl::StatusOr<Contraction> ContractionOf(const BoundInstruction& instruction, const DotSpace& part);
 absl::StatusOr<std::unique_ptr<Kernel>> MakePartialDotKernel(const BoundInstruction& instruction, const DotSpace& part);
 
