@@ -69,6 +69,7 @@ constexpr Entry kEntries[] = {
     {CoreOp::kShapeOf, &MakeShapeOfKernel},
     {CoreOp::kPadToMatch, &MakeLayoutKernel},
     {CoreOp::kDynamicTruncate, &MakeLayoutKernel},
+    {CoreOp::kOptimizationBarrier, &MakeLayoutKernel},
 };
 
 consteval std::array<MakeKernel*, kNumCoreOps> Table() {

@@ -88,6 +88,7 @@ AlgebraPart AlgebraPartOf(const Node& node) {
     case CoreOp::kReverse:
     case CoreOp::kShapeOf:
     case CoreOp::kDynamicTruncate:
+    case CoreOp::kOptimizationBarrier:
       return AlgebraPart::kMoves;
     default:
       return AlgebraPart::kNone;

@@ -14,10 +14,10 @@
 namespace tensord {
 namespace {
 
-// Returns the number of operands that the op computes with; only the sizes of others are used.
+// Returns the number of operands that the op computes with; others it reads the sizes of, or waits for.
 size_t ComputedOperands(const Node& node) {
   const size_t count = node.operands.size();
-  if (Is(*node.op, CoreOp::kPadToMatch)) return 1;
+  if (Is(*node.op, CoreOp::kPadToMatch) || Is(*node.op, CoreOp::kOptimizationBarrier)) return 1;
   return node.op->has(kShapeSources) ? std::min(count, static_cast<size_t>(node.op->max_operands)) : count;
 }
 

@@ -176,4 +176,18 @@ PermutedCall PermuteBroadcastInDim(const PermuteContext& context) {
   return call;
 }
 
+absl::StatusOr<ResultTypes> InferOptimizationBarrier(InferContext& context) { return ResultTypes{context.operand(0)}; }
+
+absl::Status ReferenceOptimizationBarrier(const ReferenceCall& call) {
+  const absl::string_view in = call.operands[0]->bytes();
+  if (!in.empty()) std::memcpy(call.results[0].mutable_data(), in.data(), in.size());
+  return absl::OkStatus();
+}
+
+PermutedCall PermuteOptimizationBarrier(const PermuteContext& context) {
+  PermutedCall call{.attrs = context.attrs, .result_order = context.orders[0]};
+  call.operand_orders.assign(context.orders.begin(), context.orders.end());
+  return call;
+}
+
 }  // namespace tensord

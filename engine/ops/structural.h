@@ -6,7 +6,7 @@
 
 namespace tensord {
 
-// Ops that rearrange whole tensors: Transpose, Reshape, BroadcastInDim.
+// Ops that rearrange whole tensors, or only hand them on: Transpose, Reshape, BroadcastInDim, OptimizationBarrier.
 
 // result.shape[i] = literal.shape[permutation[i]].
 Literal TransposeLiteral(const Literal& literal, absl::Span<const int64_t> permutation);
@@ -19,6 +19,9 @@ PermutedCall PermuteReshape(const PermuteContext& context);
 absl::StatusOr<ResultTypes> InferBroadcastInDim(InferContext& context);
 absl::Status ReferenceBroadcastInDim(const ReferenceCall& call);
 PermutedCall PermuteBroadcastInDim(const PermuteContext& context);
+absl::StatusOr<ResultTypes> InferOptimizationBarrier(InferContext& context);
+absl::Status ReferenceOptimizationBarrier(const ReferenceCall& call);
+PermutedCall PermuteOptimizationBarrier(const PermuteContext& context);
 
 inline constexpr absl::string_view kOrders[] = {"unspecified", "column_major", "row_major"};
 inline constexpr AttrDef kTransposeAttrs[] = {{.name = "permutation", .kind = AttrKind::kInts}};
@@ -95,6 +98,24 @@ inline constexpr OpDef kBroadcastInDimDef = {
     .permute = &PermuteBroadcastInDim,
     .jvp = &JvpLinear,
     .linear_transpose = &TransposeBroadcastInDim};
+
+inline constexpr OpDef kOptimizationBarrierDef = {
+    .family = "core",
+    .index = static_cast<uint16_t>(CoreOp::kOptimizationBarrier),
+    .name = "optimization_barrier",
+    .summary = "(operand, others…). The operand, read once the others are computed; nothing is merged across it.",
+    .op_class = OpClass::kPlain,
+    .min_operands = 1,
+    .max_operands = kVariadic,
+    .attrs = {},
+    .traits = kNoTraits,
+    .dtypes = kAnyDType,
+    .infer = &InferOptimizationBarrier,
+    .refusals = RefusalTable::None("it takes every dtype and shape"),
+    .reference = &ReferenceOptimizationBarrier,
+    .permute = &PermuteOptimizationBarrier,
+    .jvp = &JvpLinear,
+    .linear_transpose = &TransposeOptimizationBarrier};
 
 }  // namespace tensord
 

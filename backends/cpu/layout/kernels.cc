@@ -104,6 +104,12 @@ std::unique_ptr<Kernel> MakeReshape(const BoundInstruction& instruction) {
   return MakeCopyKernel(std::move(steps), operand.num_bytes());
 }
 
+// For a caller that takes no views.
+std::unique_ptr<Kernel> MakeOptimizationBarrier(const BoundInstruction& instruction) {
+  const ConcreteType& operand = instruction.operands[0];
+  return MakeOneCopy({{operand.num_elements(), 1, 1}}, SizeOf(operand.dtype));
+}
+
 std::unique_ptr<Kernel> MakeBroadcastInDim(const BoundInstruction& instruction) {
   const ConcreteType& operand = instruction.operands[0];
   const Shape& shape = instruction.results[0].shape;
@@ -349,6 +355,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeLayoutKernel(const BoundInstruction&
   if (Is(op, CoreOp::kEmbedDiag)) return MakeEmbedDiag(instruction);
   if (Is(op, CoreOp::kPadToMatch)) return MakePadToMatch(instruction);
   if (Is(op, CoreOp::kDynamicTruncate)) return MakeDynamicTruncate(instruction);
+  if (Is(op, CoreOp::kOptimizationBarrier)) return MakeOptimizationBarrier(instruction);
   return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("no layout kernel on cpu for the op ", op.name));
 }
 

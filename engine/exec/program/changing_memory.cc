@@ -22,7 +22,7 @@ bool IsArithmetic(const OpDef& op) {
 // Elements come out as they went in, or their memory does.
 bool IsLayout(const OpDef& op) {
   return Is(op, CoreOp::kTranspose) || Is(op, CoreOp::kReshape) || Is(op, CoreOp::kBroadcastInDim) ||
-         Is(op, CoreOp::kSlice);
+         Is(op, CoreOp::kSlice) || Is(op, CoreOp::kOptimizationBarrier);
 }
 
 // Elements are stored where the operands and the shapes say, and the result is not read.
@@ -36,6 +36,7 @@ bool HoldsNumbers(const TensorType& type) { return kFloats.Contains(type.dtype) 
 // Returns by slot whether all its readers tolerate changes. `may_change` tells the same of outputs as outputs.
 std::vector<bool> WithReaders(const ExecProgram& program, std::vector<bool> may_change) {
   const auto bars = [&](const ExecInstruction& reader, size_t i) {
+    if (i > 0 && Is(*reader.op, CoreOp::kOptimizationBarrier)) return false;  // waited for, and not read
     const TensorType& type = program.slot_types[At(reader.operands[i])];
     // Bytes that are no value of their dtype stay where they are.
     const bool stays = HoldsNumbers(type) || IsAlwaysView(reader);

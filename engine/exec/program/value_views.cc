@@ -66,6 +66,7 @@ std::optional<OperandView> ViewOfSlice(const ExecInstruction& instruction, const
 std::optional<OperandView> ViewOf(const ExecInstruction& instruction, const ConcreteType& operand,
                                   const ConcreteType& result) {
   const OpDef& op = *instruction.op;
+  if (Is(op, CoreOp::kOptimizationBarrier)) return OperandView{};
   const bool is_slice = Is(op, CoreOp::kSlice);
   if (!is_slice && !Is(op, CoreOp::kReshape) && !Is(op, CoreOp::kTranspose) && !Is(op, CoreOp::kBroadcastInDim)) {
     return std::nullopt;
@@ -81,6 +82,7 @@ std::optional<OperandView> ViewOf(const ExecInstruction& instruction, const Conc
 }
 
 bool IsAlwaysView(const ExecInstruction& instruction) {
+  if (Is(*instruction.op, CoreOp::kOptimizationBarrier)) return true;
   return Is(*instruction.op, CoreOp::kReshape) &&
          static_cast<Order>(instruction.attrs.Int("order")) != Order::kRowMajor;
 }

@@ -17,8 +17,9 @@ struct OperandView {
   int64_t offset_bytes = 0;
 };
 
-// Returns the view, or nothing if the instruction has to be run. A reshape in column-major order is a view. So are a
-// transpose and a broadcast that only move, add or drop axes of size 1, and a slice that is one piece of the memory.
+// Returns the view, or nothing if the instruction has to be run. A reshape in column-major order and an
+// optimization barrier are views. So are a transpose and a broadcast that only move, add or drop axes of size 1, and a
+// slice that is one piece of the memory.
 std::optional<OperandView> ViewOf(const ExecInstruction& instruction, const ConcreteType& operand,
                                   const ConcreteType& result);
 

@@ -16,6 +16,7 @@ void JvpProduct(JvpCall& call);
 void TransposeTranspose(TransposeCall& call);
 void TransposeReshape(TransposeCall& call);
 void TransposeBroadcastInDim(TransposeCall& call);
+void TransposeOptimizationBarrier(TransposeCall& call);
 void TransposeSlice(TransposeCall& call);
 void JvpPad(JvpCall& call);
 void TransposePad(TransposeCall& call);

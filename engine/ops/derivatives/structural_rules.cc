@@ -76,6 +76,15 @@ void TransposeBroadcastInDim(TransposeCall& call) {
   call.operand_cotangents[0] = e.Reshape(ct, operand.shape);
 }
 
+// The cotangent is behind a barrier likewise. Others with tangents, which have no values here, are left out.
+void TransposeOptimizationBarrier(TransposeCall& call) {
+  DerivativeBuilder::Values operands = {call.cotangents[0]};
+  for (size_t k = 1; k < call.operands.size(); ++k) {
+    if (!call.is_linear(k)) operands.push_back(call.operands[k]);
+  }
+  call.operand_cotangents[0] = call.graph.Add(call.op, operands);
+}
+
 void TransposeExtractDiag(TransposeCall& call) {
   const int64_t a = call.attrs.Int("axis_a"), b = call.attrs.Int("axis_b");
   Attributes attrs(Def(CoreOp::kEmbedDiag).attrs);

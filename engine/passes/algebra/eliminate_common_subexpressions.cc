@@ -181,7 +181,7 @@ absl::StatusOr<bool> EliminateCommonSubexpressions(Graph* graph, const PassOptio
   const int32_t num_values = graph->num_values();
   return GraphRewriter::Run(graph, [&](const Node& node, GraphRewriter& rewriter) -> std::optional<ValueId> {
     if (!computed.has_value()) computed.emplace(rewriter, num_values);
-    if (Is(*node.op, CoreOp::kDynamicTruncate)) return std::nullopt;
+    if (Is(*node.op, CoreOp::kDynamicTruncate) || Is(*node.op, CoreOp::kOptimizationBarrier)) return std::nullopt;
     return computed->FindOrAdd(node);
   });
 }

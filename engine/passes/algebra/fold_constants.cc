@@ -22,7 +22,7 @@ class Folder {
   explicit Folder(int64_t num_nodes) : steps_left_(kGraphSteps + kShareOfNode * num_nodes) {}
 
   std::optional<ValueId> Fold(const Node& node, GraphRewriter& graph) {
-    if (node.operands.empty() || Is(*node.op, CoreOp::kDynamicTruncate) ||
+    if (node.operands.empty() || Is(*node.op, CoreOp::kDynamicTruncate) || Is(*node.op, CoreOp::kOptimizationBarrier) ||
         node.op->family != Def(CoreOp::kAdd).family) {
       return std::nullopt;
     }

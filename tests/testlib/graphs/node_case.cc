@@ -340,6 +340,11 @@ void AddExtents(CaseList* list) {
         list->Add(CoreOp::kShapeOf, AttrsOf(CoreOp::kShapeOf).Set("dimension", axis), {{d, shape}});
       }
     }
+    for (const Shape& shape : {Shape{}, Shape{0}, Shape{3, 4}, Shape{33, 65}, Shape{1, 2, 3, 4, 5, 6, 7, 8}}) {
+      list->Add(CoreOp::kOptimizationBarrier, AttrsOf(CoreOp::kOptimizationBarrier), {{d, shape}});
+      list->Add(CoreOp::kOptimizationBarrier, AttrsOf(CoreOp::kOptimizationBarrier),
+                {{d, shape}, {DType::kBool, {2, 0}}, {d, {7}}});
+    }
     for (const Padding& p : pads) {
       for (DType reference : {d, DType::kBool}) {
         list->Add(CoreOp::kPadToMatch,

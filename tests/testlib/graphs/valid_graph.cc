@@ -308,6 +308,10 @@ class ValidGraphGenerator {
   }
 
   void AppendExtent(ValueId x) {
+    if (Below(6) == 0) {
+      Append(CoreOp::kOptimizationBarrier, Attrs(CoreOp::kOptimizationBarrier), {x, Any(), Any()});
+      return;
+    }
     const ValueId reference = Any();
     const int64_t rank = std::min(Type(x).rank(), Type(reference).rank());
     if (rank == 0) return;

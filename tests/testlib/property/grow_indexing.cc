@@ -77,6 +77,12 @@ void GrowShapeOf(GrowingGraph& graph, CoreOp op, DType dtype) {
   graph.Append(op, AttrsOf(op).Set("dimension", graph.Below(graph.rank(x))), {x});
 }
 
+void GrowOptimizationBarrier(GrowingGraph& graph, CoreOp op, DType dtype) {
+  std::vector<ValueId> operands = {graph.Any(dtype, /*exact=*/false)};
+  for (int64_t i = graph.Below(3); i > 0; --i) operands.push_back(graph.Any());
+  graph.Append(op, AttrsOf(op), operands);
+}
+
 void GrowPadToMatch(GrowingGraph& graph, CoreOp op, DType dtype) {
   const ValueId x = graph.Any(dtype, /*exact=*/false);
   if (graph.rank(x) == 0) return;

@@ -66,6 +66,8 @@ GrowthRule FindGrowthRule(CoreOp op) {
       return &GrowShapeOf;
     case CoreOp::kPadToMatch:
       return &GrowPadToMatch;
+    case CoreOp::kOptimizationBarrier:
+      return &GrowOptimizationBarrier;
     default:
       return nullptr;
   }

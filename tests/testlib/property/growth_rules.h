@@ -47,6 +47,7 @@ void GrowDynamicSlice(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowDynamicUpdateSlice(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowDynamicTruncate(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowShapeOf(GrowingGraph& graph, CoreOp op, DType dtype);
+void GrowOptimizationBarrier(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowPadToMatch(GrowingGraph& graph, CoreOp op, DType dtype);
 
 }  // namespace tensord::property
