@@ -37,7 +37,7 @@ ARG BASE
 ARG GIT_REVISION=unknown
 LABEL org.opencontainers.image.title="tensord" \
       org.opencontainers.image.description="Evaluates tensor graphs for clients over gRPC" \
-      org.opencontainers.image.version="0.9.0" \
+      org.opencontainers.image.version="0.10.0" \
       org.opencontainers.image.revision="$GIT_REVISION" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="$BASE"

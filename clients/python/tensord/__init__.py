@@ -252,6 +252,6 @@ from tensord.session import RemoteArray, Session  # noqa: F401
 from tensord.stats import Segment, Stats  # noqa: F401
 from tensord.tracing.operators import install as _install_operators
 
-__version__ = "0.9.0"
+__version__ = "0.10.0"
 
 _install_operators()
