@@ -50,8 +50,8 @@ constexpr absl::string_view kLone = R"(graph "g" {
   %i = input : i64[5,6,1,7]
   %largest = reduce(%i) {kind = max, dimensions = [1, 2]}
   %all = reduce(%i) {kind = product, dimensions = [0, 1, 2, 3]}
-  %count = iota {type = f16[2,3,4], dimension = 1}
-  %first = iota {type = i32[9,2], dimension = 0}
+  %count = iota() {type = f16[2,3,4], dimension = 1}
+  %first = iota() {type = i32[9,2], dimension = 0}
   output "largest" = %largest
   output "all" = %all
   output "count" = %count
@@ -140,15 +140,16 @@ TEST_F(CudaSessionTest, EqualKernelsAreCompiledOnce) {
 
 TEST_F(CudaSessionTest, OpsWithoutKernelsAreRefusedWithTheirNode) {
   const std::unique_ptr<Backend> backend = Made();
-  const auto refused = Compile(ParsedGraph(R"(graph "g" {
-    %x = input : f32[2,3]
-    %turned = transpose(%x) {permutation = [1, 0]}
-    output "y" = %turned
-  })"),
-                               {.device = "d:0"}, Fingerprint(), backend.get());
+  OpDef missing = Def(CoreOp::kAdd);
+  missing.op_class = OpClass::kExtension;
+  missing.name = "example.Missing";
+  const Attributes attrs(missing.attrs);
+  SegmentInstruction segment{.bound = {.op = &missing, .attrs = &attrs}, .node = "lost"};
+  segment.bound.results.push_back({.dtype = DType::kF32, .shape = {2}});
+  const auto refused = backend->Prepare({&segment, 1});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(ReasonOf(refused.status()), "UNSUPPORTED_ON_DEVICE");
-  EXPECT_EQ(DetailOf(refused.status())->node, "turned");
+  EXPECT_EQ(DetailOf(refused.status())->node, "lost");
 }
 
 TEST_F(CudaSessionTest, ARunThatIsNotWantedLeavesNothingOnItsWay) {
