@@ -8,71 +8,16 @@ namespace {
 // Marks a start that does not fit, whatever is added to it later.
 constexpr int64_t kMisfit = std::numeric_limits<int64_t>::min() / 2;
 
-size_t Size(int64_t value) { return static_cast<size_t>(value); }
-
 }  // namespace
 
 WindowPlan::WindowPlan(const WindowAxes& axes, const Shape& operand, const ConcreteType& indices, const Shape& windows,
                        absl::Span<const int64_t> batch_order, OutOfBounds out_of_bounds)
-    : out_of_bounds_(out_of_bounds), index_dtype_(indices.dtype) {
-  const int64_t rank = static_cast<int64_t>(operand.size()), indices_rank = indices.rank();
-  const Shape operand_strides = ColumnMajorStrides(operand), windows_strides = ColumnMajorStrides(windows);
-  const Shape indices_strides = ColumnMajorStrides(indices.shape);
-  Shape sizes(operand.size(), 1);
-  const std::vector<int64_t> window_axes = axes.OperandWindowAxes(rank);
-  for (size_t i = 0; i < window_axes.size(); ++i) {
-    const size_t axis = Size(window_axes[i]), dim = Size(axes.window_dims[i]);
-    sizes[axis] = windows[dim];
-    window_elements_ *= windows[dim];
-    if (windows[dim] != 1) {
-      window_.push_back({windows[dim], operand_strides[axis], windows_strides[dim], window_axes[i]});
-    }
-  }
-  AddBatchAxes(axes, indices, windows, operand_strides, batch_order);
-  for (size_t k = 0; k < axes.index_map.size(); ++k) {
-    const size_t axis = Size(axes.index_map[k]);
-    const int64_t step = axes.index_vector_dim < indices_rank ? indices_strides[Size(axes.index_vector_dim)] : 0;
-    components_.push_back({.indices_offset = static_cast<int64_t>(k) * step,
-                           .operand_stride = operand_strides[axis],
-                           .limit = operand[axis] - sizes[axis],
-                           .operand_axis = axes.index_map[k]});
-  }
-
-  bool any = window_elements_ > 0;
-  for (size_t axis = 0; axis < operand.size(); ++axis) any = any && sizes[axis] <= operand[axis];
-  num_windows_ = 1;
-  for (const BatchAxis& axis : batch_) num_windows_ *= axis.size;
-  if (!any) num_windows_ = 0;
-  if (batch_.size() == 1) windows_step_ = batch_[0].windows_stride;
-  is_lookup_ = batch_.size() == 1 && components_.size() == 1 && batch_[0].operand_axis < 0;
-}
-
-void WindowPlan::AddBatchAxes(const WindowAxes& axes, const ConcreteType& indices, const Shape& windows,
-                              const Shape& operand_strides, absl::Span<const int64_t> batch_order) {
-  const Shape indices_strides = ColumnMajorStrides(indices.shape), windows_strides = ColumnMajorStrides(windows);
-  const std::vector<int64_t> batch_axes = axes.IndicesBatchAxes(indices.rank());
-  const std::vector<int64_t> batch_dims = axes.BatchDims(indices.rank());
-  for (int64_t axis : batch_order) {
-    const size_t place = Size(std::find(batch_axes.begin(), batch_axes.end(), axis) - batch_axes.begin());
-    BatchAxis batch{.size = indices.shape[Size(axis)],
-                    .indices_stride = indices_strides[Size(axis)],
-                    .windows_stride = windows_strides[Size(batch_dims[place])]};
-    if (batch.size == 1) continue;
-    for (size_t n = 0; n < axes.indices_batching_dims.size(); ++n) {
-      if (axes.indices_batching_dims[n] != axis) continue;
-      batch.operand_axis = axes.operand_batching_dims[n];
-      batch.operand_stride = operand_strides[Size(batch.operand_axis)];
-    }
-    BatchAxis* const last = batch_.empty() ? nullptr : &batch_.back();
-    if (last != nullptr && last->operand_axis < 0 && batch.operand_axis < 0 &&
-        batch.indices_stride == last->indices_stride * last->size &&
-        batch.windows_stride == last->windows_stride * last->size) {
-      last->size *= batch.size;
-    } else {
-      batch_.push_back(batch);
-    }
-  }
-  if (batch_.empty()) batch_.push_back({.size = 1, .indices_stride = 1, .windows_stride = 1});
+    : out_of_bounds_(out_of_bounds),
+      index_dtype_(indices.dtype),
+      layout_(WindowLayout::Of(axes, operand, indices, windows, batch_order)) {
+  const auto& batch = layout_.batch;
+  if (batch.size() == 1) windows_step_ = batch[0].windows_stride;
+  is_lookup_ = batch.size() == 1 && layout_.components.size() == 1 && batch[0].operand_axis < 0;
 }
 
 MergedWindow MergeWindowAxes(absl::Span<const WindowAxis> axes, int64_t apart) {
@@ -90,13 +35,9 @@ MergedWindow MergeWindowAxes(absl::Span<const WindowAxis> axes, int64_t apart) {
   return merged;
 }
 
-bool WindowPlan::IsIndexed(int64_t operand_axis) const {
-  return std::any_of(components_.begin(), components_.end(),
-                     [=](const Component& c) { return c.operand_axis == operand_axis; });
-}
-
 bool WindowPlan::IsBatching(int64_t operand_axis) const {
-  return std::any_of(batch_.begin(), batch_.end(), [=](const BatchAxis& b) { return b.operand_axis == operand_axis; });
+  return std::any_of(layout_.batch.begin(), layout_.batch.end(),
+                     [=](const WindowLayout::BatchAxis& b) { return b.operand_axis == operand_axis; });
 }
 
 // Adds the index vectors' values to the starts of a run of windows along the fastest batch axis.
@@ -104,7 +45,7 @@ template <typename Index>
 void WindowPlan::AddComponents(const Index* indices, int64_t step, int64_t count, int64_t along, int64_t first,
                                Starts* starts) const {
   int64_t* const operand = starts->operand + first;
-  for (const Component& component : components_) {
+  for (const WindowLayout::Component& component : layout_.components) {
     const Index* const from = indices + component.indices_offset;
     const int64_t limit = component.limit, stride = component.operand_stride;
     if (out_of_bounds_ == OutOfBounds::kClamp) {
@@ -126,18 +67,18 @@ void WindowPlan::AddComponents(const Index* indices, int64_t step, int64_t count
 void WindowPlan::Locate(const void* indices, int64_t first, int64_t count, int64_t along, Starts* starts) const {
   int64_t index[kMaxWindowAxes];
   int64_t rest = first;
-  for (size_t k = 0; k < batch_.size(); ++k) {
-    index[k] = rest % batch_[k].size;
-    rest /= batch_[k].size;
+  for (size_t k = 0; k < layout_.batch.size(); ++k) {
+    index[k] = rest % layout_.batch[k].size;
+    rest /= layout_.batch[k].size;
   }
-  const BatchAxis& inner = batch_[0];
+  const WindowLayout::BatchAxis& inner = layout_.batch[0];
   for (int64_t done = 0; done < count;) {
     int64_t indices_at = 0, operand_at = 0, windows_at = 0, start_along = 0;
-    for (size_t k = 0; k < batch_.size(); ++k) {
-      indices_at += index[k] * batch_[k].indices_stride;
-      operand_at += index[k] * batch_[k].operand_stride;
-      windows_at += index[k] * batch_[k].windows_stride;
-      if (along >= 0 && batch_[k].operand_axis == along) start_along = index[k];
+    for (size_t k = 0; k < layout_.batch.size(); ++k) {
+      indices_at += index[k] * layout_.batch[k].indices_stride;
+      operand_at += index[k] * layout_.batch[k].operand_stride;
+      windows_at += index[k] * layout_.batch[k].windows_stride;
+      if (along >= 0 && layout_.batch[k].operand_axis == along) start_along = index[k];
     }
     const int64_t run = std::min(count - done, inner.size - index[0]);
     const int64_t along_step = along >= 0 && inner.operand_axis == along ? 1 : 0;
@@ -155,7 +96,7 @@ void WindowPlan::Locate(const void* indices, int64_t first, int64_t count, int64
     }
     done += run;
     index[0] += run;
-    for (size_t k = 0; k + 1 < batch_.size() && index[k] == batch_[k].size; ++k) {
+    for (size_t k = 0; k + 1 < layout_.batch.size() && index[k] == layout_.batch[k].size; ++k) {
       index[k] = 0;
       ++index[k + 1];
     }

@@ -6,18 +6,11 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "engine/exec/backend/window_layout.h"
 #include "engine/ops/index_windows.h"
 #include "engine/tensor/shape.h"
 
 namespace tensord::cpu {
-
-// An axis of a window: its steps, in elements, in the operand and in the tensor of windows.
-struct WindowAxis {
-  int64_t size = 1;
-  int64_t operand_stride = 0;
-  int64_t windows_stride = 0;
-  int64_t operand_axis = 0;
-};
 
 // Axes of size above 1 of a tensor that fits into memory are fewer.
 inline constexpr size_t kMaxWindowAxes = 64;
@@ -71,16 +64,16 @@ class WindowPlan {
              absl::Span<const int64_t> batch_order, OutOfBounds out_of_bounds);
 
   // Index vectors whose window has elements and may fit; 0 if there is nothing to do.
-  int64_t num_windows() const { return num_windows_; }
-  int64_t window_elements() const { return window_elements_; }
+  int64_t num_windows() const { return layout_.num_windows; }
+  int64_t window_elements() const { return layout_.window_elements; }
   // Axes of size other than 1, by their stride in the tensor of windows.
-  absl::Span<const WindowAxis> window() const { return window_; }
+  absl::Span<const WindowAxis> window() const { return layout_.window; }
   // The step between the starts of successive windows in the tensor of windows; 0 if it is not one.
   int64_t windows_step() const { return windows_step_; }
 
   // Tells whether the start along an axis of the operand comes from an index vector, false if from the place in the
   // batch.
-  bool IsIndexed(int64_t operand_axis) const;
+  bool IsIndexed(int64_t operand_axis) const { return layout_.IsIndexed(operand_axis); }
   bool IsBatching(int64_t operand_axis) const;
 
   // Finds the starts of windows first … first + count - 1, count <= kBlock. `along`: an axis of the operand whose
@@ -97,38 +90,21 @@ class WindowPlan {
     int64_t operand_step = 0;
   };
   // Needs is_lookup().
-  Lookup lookup() const { return {batch_[0].indices_stride, components_[0].limit, components_[0].operand_stride}; }
+  Lookup lookup() const {
+    const WindowLayout::Component& component = layout_.components[0];
+    return {layout_.batch[0].indices_stride, component.limit, component.operand_stride};
+  }
 
  private:
-  struct BatchAxis {
-    int64_t size = 1;
-    int64_t indices_stride = 0;
-    int64_t operand_stride = 0;
-    int64_t windows_stride = 0;
-    int64_t operand_axis = -1;  // that it walks along
-  };
-  struct Component {
-    int64_t indices_offset = 0;
-    int64_t operand_stride = 0;
-    int64_t limit = 0;  // the largest start that fits
-    int64_t operand_axis = 0;
-  };
-
-  void AddBatchAxes(const WindowAxes& axes, const ConcreteType& indices, const Shape& windows,
-                    const Shape& operand_strides, absl::Span<const int64_t> batch_order);
   template <typename Index>
   void AddComponents(const Index* indices, int64_t step, int64_t count, int64_t along, int64_t first,
                      Starts* starts) const;
 
   OutOfBounds out_of_bounds_;
   DType index_dtype_;
-  int64_t num_windows_ = 0;
-  int64_t window_elements_ = 1;
+  WindowLayout layout_;
   int64_t windows_step_ = 0;
   bool is_lookup_ = false;
-  absl::InlinedVector<WindowAxis, 6> window_;
-  absl::InlinedVector<BatchAxis, 4> batch_;  // the fastest first; at least one
-  absl::InlinedVector<Component, 4> components_;
 };
 
 }  // namespace tensord::cpu

@@ -18,27 +18,6 @@ constexpr int64_t kMinStreamRunBytes = 256;  // shorter rows fill lines of the c
 
 bool IsWholeLines(int64_t bytes) { return bytes % 64 == 0; }
 
-using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
-
-// Drops axes of size 1, orders the rest by destination stride and merges neighbours that are one run on both sides.
-CopyAxes Normalize(absl::Span<const CopyAxis> axes) {
-  CopyAxes kept;
-  for (const CopyAxis& axis : axes) {
-    if (axis.size != 1) kept.push_back(axis);
-  }
-  std::sort(kept.begin(), kept.end(), [](const CopyAxis& a, const CopyAxis& b) { return a.dst_stride < b.dst_stride; });
-  CopyAxes merged;
-  for (const CopyAxis& axis : kept) {
-    if (!merged.empty() && axis.dst_stride == merged.back().dst_stride * merged.back().size &&
-        axis.src_stride == merged.back().src_stride * merged.back().size) {
-      merged.back().size *= axis.size;
-    } else {
-      merged.push_back(axis);
-    }
-  }
-  return merged;
-}
-
 // Takes a short run that stays in place as one wider element, so that the transposes move it whole.
 void WidenElement(CopyAxes& axes, int64_t& element_bytes) {
   while (element_bytes < 16 && !axes.empty() && axes[0].src_stride == 1 && axes[0].dst_stride == 1 &&
@@ -66,7 +45,7 @@ StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_
   for (const CopyAxis& axis : given_axes) elements *= axis.size;
   if (elements == 0) return;
   dst_bytes_ = elements * element_bytes;
-  CopyAxes axes = Normalize(given_axes);
+  CopyAxes axes = MergedCopyAxes(given_axes);
   WidenElement(axes, element_bytes_);
   const bool stream = std::max(dst_bytes_, whole_bytes) >= StreamedResultBytes();
   if (!PlanTiles(axes, stream)) PlanRows(axes, stream);

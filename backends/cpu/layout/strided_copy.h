@@ -7,19 +7,11 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "backends/cpu/layout/strided_copy_loops.h"
+#include "engine/exec/backend/copy_axes.h"
 
 namespace tensord::cpu {
 
 class ThreadPool;
-
-// One axis of a copy: its size and the step, in elements, on either side. A source stride of 0 repeats an element, a
-// negative one walks backwards. Destination strides are positive and give every element a place of its own.
-struct CopyAxis {
-  int64_t size = 0;
-  int64_t src_stride = 0;
-  int64_t dst_stride = 0;
-};
-using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
 
 // A planned copy of an N-dimensional array between two layouts: transposes, broadcasts, slices, reversals, and parts of
 // a larger destination. Knows shapes only; Run gets the addresses of the elements at index 0 of every axis.
@@ -60,11 +52,10 @@ class StridedCopy {
     int64_t src_step = 0;  // bytes
     int64_t dst_step = 0;
   };
-  using Axes = absl::InlinedVector<CopyAxis, 8>;
 
-  void PlanRows(const Axes& axes, bool stream);
-  bool PlanTiles(const Axes& axes, bool stream);
-  void AddLoops(const Axes& axes);
+  void PlanRows(const CopyAxes& axes, bool stream);
+  bool PlanTiles(const CopyAxes& axes, bool stream);
+  void AddLoops(const CopyAxes& axes);
   void RunBlocks(int64_t begin, int64_t end, const char* src, char* dst) const;
   void RunOneBlock(int64_t inner, int64_t outer, const char* src, char* dst) const;
 
