@@ -2,7 +2,9 @@
 #define TENSORD_BACKENDS_CUDA_CODEGEN_KERNEL_TEXT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -17,12 +19,15 @@ struct CudaLaunch {
   int64_t dynamic_shared_bytes = 0;
   // Positions among the kernel's pointers of those that the entry takes; empty: it takes all.
   std::vector<int32_t> arguments = {};
+  // Positions of two pointers: where they are equal the launch is left out.
+  std::optional<std::pair<int32_t, int32_t>> unless_same = std::nullopt;
 };
 
 // A kernel as CUDA C++, for NVRTC: the source needs no headers. The launches run in order, on one stream; there are
-// none if there is nothing to compute. The kernel's pointers are those to the operands in order, those to the results
-// in order, and one to the scratch memory unless scratch_bytes is 0. Nothing has to be cleared before, and nothing
-// depends on the remains of other launches. The same input gives the same text, and the same operands the same bits.
+// none if there is nothing to compute. Equal sources have equal launches. The kernel's pointers are those to the
+// operands in order, those to the results in order, and one to the scratch memory unless scratch_bytes is 0. Nothing
+// has to be cleared before, and nothing depends on the remains of other launches. The same input gives the same text,
+// and the same operands the same bits.
 struct KernelText {
   std::string source;
   std::vector<CudaLaunch> launches;

@@ -49,6 +49,10 @@ std::string Narrowed(DType dtype, const std::string& x, CudaPrelude* prelude) {
   return absl::StrCat("To", CudaType(dtype), "(", x, ")");
 }
 
+std::string BinaryText(CoreOp op, DType of, const std::string& a, const std::string& b, CudaPrelude* prelude) {
+  return absl::StrCat(Function(op, of, prelude), "(", Widened(of, a), ", ", Widened(of, b), ")");
+}
+
 std::string RealText(float x) {
   if (!std::isfinite(x)) return absl::StrFormat("__uint_as_float(0x%08xu)", std::bit_cast<uint32_t>(x));
   std::string text = absl::StrFormat("%.9g", x);
@@ -94,7 +98,7 @@ std::string CompareText(CompareDirection direction, DType dtype, const std::stri
 
 // `extreme` of two values, in the dtype itself.
 std::string ExtremeText(CoreOp extreme, DType dtype, const std::string& a, const std::string& b, CudaPrelude* prelude) {
-  return absl::StrCat(Function(extreme, dtype, prelude), "(", Widened(dtype, a), ", ", Widened(dtype, b), ")");
+  return BinaryText(extreme, dtype, a, b, prelude);
 }
 
 CoreOp CombinerOf(ReduceKind kind) {
@@ -201,10 +205,7 @@ std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelu
       return Narrowed(instruction.dtype,
                       absl::StrCat(Function(instruction.op, of, prelude), "(", Widened(of, v[0]), ")"), prelude);
     case MicroKind::kBinary:
-      return Narrowed(
-          instruction.dtype,
-          absl::StrCat(Function(instruction.op, of, prelude), "(", Widened(of, v[0]), ", ", Widened(of, v[1]), ")"),
-          prelude);
+      return Narrowed(instruction.dtype, BinaryText(instruction.op, of, v[0], v[1], prelude), prelude);
     case MicroKind::kCompare:
       return CompareText(instruction.direction, of, v[0], v[1], prelude);
     case MicroKind::kSelect:
@@ -225,6 +226,11 @@ std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelu
       break;
   }
   return "";
+}
+
+std::string CudaBinary(CoreOp op, DType dtype, const std::string& a, const std::string& b, CudaPrelude* prelude) {
+  UseCudaType(dtype, prelude);
+  return Narrowed(dtype, BinaryText(op, dtype, a, b, prelude), prelude);
 }
 
 bool HasCudaFunction(CoreOp op, DType dtype) { return CudaPrelude::Has(FunctionName(op, dtype)); }

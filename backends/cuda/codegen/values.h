@@ -31,6 +31,9 @@ std::string CudaConvert(DType from, DType to, const std::string& x, CudaPrelude*
 // kCompare, kSelect, kClamp and kConvert.
 std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelude* prelude);
 
+// Returns a binary op of two values of a dtype, rounded to that dtype.
+std::string CudaBinary(CoreOp op, DType dtype, const std::string& a, const std::string& b, CudaPrelude* prelude);
+
 // Tells whether there is a function for an op on elements of a dtype: for every op and dtype that the op's definition
 // takes.
 bool HasCudaFunction(CoreOp op, DType dtype);

@@ -11,7 +11,7 @@
 namespace tensord {
 
 CudaWriter::CudaWriter(const MicroProgram& program, const CudaOptions& options) : program_(program), options_(options) {
-  prelude_.Use("Types");
+  prelude().Use("Types");
 }
 
 void CudaWriter::OpenEntry(const CudaLaunch& launch, bool has_scratch) {
@@ -20,13 +20,13 @@ void CudaWriter::OpenEntry(const CudaLaunch& launch, bool has_scratch) {
   for (const auto& [result, operand] : InPlacePairs(program_)) is_shared[static_cast<size_t>(operand)] = true;
   std::vector<std::string> parameters;
   for (size_t t = 0; t < program_.tensors.size(); ++t) {
-    UseCudaType(program_.tensors[t], &prelude_);
+    UseCudaType(program_.tensors[t], &prelude());
     parameters.push_back(
         absl::StrCat("const ", CudaStorage(program_.tensors[t]), is_shared[t] ? "* t" : "* __restrict__ t", t));
   }
   for (size_t r = 0; r < program_.results.size(); ++r) {
     const DType dtype = program_.instructions[static_cast<size_t>(program_.results[r].value)].dtype;
-    UseCudaType(dtype, &prelude_);
+    UseCudaType(dtype, &prelude());
     parameters.push_back(absl::StrCat(CudaStorage(dtype), "* r", r));
   }
   if (has_scratch) parameters.push_back("u8* scratch");
@@ -42,16 +42,16 @@ void CudaWriter::Value(int32_t index, const std::string& address) {
       text = CudaLoaded(instruction.dtype, absl::StrCat("t", instruction.tensor, "[", address, "]"));
       break;
     case MicroKind::kIota:
-      text = CudaConvert(DType::kI64, instruction.dtype, absl::StrCat("(i64)(", address, ")"), &prelude_);
+      text = CudaConvert(DType::kI64, instruction.dtype, absl::StrCat("(i64)(", address, ")"), &prelude());
       break;
     case MicroKind::kConstant:
-      text = CudaConstant(*instruction.constant, &prelude_);
+      text = CudaConstant(*instruction.constant, &prelude());
       break;
     default:
-      text = CudaExpression(program_, index, &prelude_);
+      text = CudaExpression(program_, index, &prelude());
       break;
   }
-  UseCudaType(instruction.dtype, &prelude_);
+  UseCudaType(instruction.dtype, &prelude());
   Line("const ", CudaType(instruction.dtype), " v", index, " = ", text, ";");
 }
 
@@ -84,8 +84,6 @@ bool CudaWriter::HasResults(MicroLevel level) const {
     return program_.instructions[static_cast<size_t>(result.value)].level == level;
   });
 }
-
-std::string CudaWriter::Source() const { return absl::StrCat(prelude_.Text(), text_); }
 
 std::vector<bool> NeededValues(const MicroProgram& program, const std::vector<int32_t>& targets) {
   std::vector<bool> needed(program.instructions.size());

@@ -6,37 +6,33 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "backends/cuda/codegen/prelude.h"
+#include "backends/cuda/codegen/lines.h"
 #include "backends/cuda/codegen/printer.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord {
 
-// The source of a micro program's kernels while it grows: indented lines, and the prelude that they need. Borrows the
-// program. Names: operand k is "t<k>", result k "r<k>", value k "v<k>".
+// The source of a micro program's kernels while it grows: lines that know the program, which is
+// borrowed. Names: operand k is "t<k>", result k "r<k>", value k "v<k>".
 class CudaWriter {
  public:
   CudaWriter(const MicroProgram& program, const CudaOptions& options);
 
   const MicroProgram& program() const { return program_; }
   const CudaOptions& options() const { return options_; }
-  CudaPrelude& prelude() { return prelude_; }
+  CudaPrelude& prelude() { return lines_.prelude(); }
 
+  // Do the same as CudaLines.
   template <typename... Parts>
   void Line(const Parts&... parts) {
-    absl::StrAppend(&text_, std::string(2 * depth_, ' '), parts..., "\n");
+    lines_.Line(parts...);
   }
-  void Raw(absl::string_view line) { absl::StrAppend(&text_, line, "\n"); }  // a directive: not indented
-  // Writes a line that opens a block, and the brace that closes it.
+  void Raw(absl::string_view line) { lines_.Raw(line); }
   template <typename... Parts>
   void Open(const Parts&... parts) {
-    Line(parts..., " {");
-    ++depth_;
+    lines_.Open(parts...);
   }
-  void Close() {
-    --depth_;
-    Line("}");
-  }
+  void Close() { lines_.Close(); }
 
   // The first line of an entry, which Close ends. With scratch memory it has a parameter `scratch` more.
   void OpenEntry(const CudaLaunch& launch, bool has_scratch);
@@ -58,14 +54,12 @@ class CudaWriter {
   bool HasResults(MicroLevel level) const;
 
   // Returns the prelude and the entries.
-  std::string Source() const;
+  std::string Source() const { return lines_.Source(); }
 
  private:
   const MicroProgram& program_;
   const CudaOptions& options_;
-  CudaPrelude prelude_;
-  std::string text_;
-  size_t depth_ = 0;
+  CudaLines lines_;
 };
 
 // Returns by number the values that `targets` are computed from, themselves included. Operands of a reduction do not

@@ -20,7 +20,8 @@ absl::Status LoadedKernel::Open(const std::string& image, const std::vector<Cuda
     Launch loaded{.blocks = static_cast<unsigned>(launch.blocks),
                   .threads = static_cast<unsigned>(launch.threads_per_block),
                   .shared_bytes = static_cast<unsigned>(launch.dynamic_shared_bytes),
-                  .arguments = launch.arguments};
+                  .arguments = launch.arguments,
+                  .unless_same = launch.unless_same};
     RETURN_IF_ERROR(context_->Check(driver.cuModuleGetFunction(&loaded.function, module_, launch.entry.c_str()),
                                     "cuModuleGetFunction"));
     if (loaded.shared_bytes > 0) {
@@ -41,6 +42,10 @@ absl::Status LoadedKernel::Enqueue(CuStream stream, absl::Span<const CuAddress> 
   absl::InlinedVector<void*, 16> all;
   for (const CuAddress& pointer : pointers) all.push_back(const_cast<CuAddress*>(&pointer));
   for (const Launch& launch : launches_) {
+    if (launch.unless_same.has_value() && pointers[static_cast<size_t>(launch.unless_same->first)] ==
+                                              pointers[static_cast<size_t>(launch.unless_same->second)]) {
+      continue;
+    }
     absl::InlinedVector<void*, 16> some;
     for (const int32_t position : launch.arguments) some.push_back(all[static_cast<size_t>(position)]);
     void** const arguments = launch.arguments.empty() ? all.data() : some.data();

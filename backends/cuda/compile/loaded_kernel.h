@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ class LoadedKernel {
     unsigned threads = 1;
     unsigned shared_bytes = 0;
     std::vector<int32_t> arguments;
+    std::optional<std::pair<int32_t, int32_t>> unless_same;
   };
 
   explicit LoadedKernel(std::shared_ptr<Context> context) : context_(std::move(context)) {}
