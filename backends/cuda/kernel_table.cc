@@ -8,9 +8,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/kernels/indexing_kernels.h"
+#include "backends/cuda/kernels/layout_kernels.h"
+#include "backends/cuda/kernels/own_product_kernels.h"
 #include "backends/cuda/kernels/printed_kernel.h"
 #include "engine/base/refusal.h"
 #include "engine/fusion/fused_op.h"
+#include "engine/ops/affine_dot.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cuda {
@@ -23,6 +27,9 @@ struct Entry {
 
 constexpr OpKernels kNoKernels = {};
 constexpr OpKernels kPrinted = {&MakePrintedKernel, kAnyDType};
+constexpr OpKernels kCopied = {&MakeLayoutKernel, kAnyDType};
+constexpr OpKernels kTriangle = {&MakeTriangleKernel, kAnyDType};
+constexpr OpKernels kGathered = {&MakeGatherKernel, kAnyDType};
 
 // Constants lie in the program.
 constexpr Entry kEntries[] = {
@@ -39,27 +46,28 @@ constexpr Entry kEntries[] = {
     {CoreOp::kSelect, kPrinted},
     {CoreOp::kClamp, kPrinted},
     {CoreOp::kConvert, kPrinted},
-    {CoreOp::kTranspose, kNoKernels},
-    {CoreOp::kReshape, kNoKernels},
-    {CoreOp::kBroadcastInDim, kNoKernels},
+    {CoreOp::kTranspose, kCopied},
+    {CoreOp::kReshape, kCopied},
+    {CoreOp::kBroadcastInDim, kCopied},
     {CoreOp::kReduce, kPrinted},
-    {CoreOp::kDotGeneral, kNoKernels},
-    {CoreOp::kGather, kNoKernels},
-    {CoreOp::kScatter, kNoKernels},
-    {CoreOp::kGatherDynamicSliceSizes, kNoKernels},
-    {CoreOp::kSlice, kNoKernels},
-    {CoreOp::kPad, kNoKernels},
-    {CoreOp::kConcatenate, kNoKernels},
-    {CoreOp::kReverse, kNoKernels},
-    {CoreOp::kExtractDiag, kNoKernels},
-    {CoreOp::kEmbedDiag, kNoKernels},
-    {CoreOp::kTril, kNoKernels},
-    {CoreOp::kTriu, kNoKernels},
-    {CoreOp::kDynamicSlice, kNoKernels},
-    {CoreOp::kDynamicUpdateSlice, kNoKernels},
-    {CoreOp::kShapeOf, kNoKernels},
-    {CoreOp::kPadToMatch, kNoKernels},
-    {CoreOp::kDynamicTruncate, kNoKernels},
+    {CoreOp::kDotGeneral, {&MakeOwnProductKernel, kAnyDType}},
+    {CoreOp::kGather, kGathered},
+    {CoreOp::kScatter, {&MakeScatterKernel, kAnyDType}},
+    {CoreOp::kGatherDynamicSliceSizes, kGathered},
+    {CoreOp::kSlice, kCopied},
+    {CoreOp::kPad, kCopied},
+    {CoreOp::kConcatenate, kCopied},
+    {CoreOp::kReverse, kCopied},
+    {CoreOp::kExtractDiag, kCopied},
+    {CoreOp::kEmbedDiag, kCopied},
+    {CoreOp::kTril, kTriangle},
+    {CoreOp::kTriu, kTriangle},
+    {CoreOp::kDynamicSlice, {&MakeDynamicSliceKernel, kAnyDType}},
+    {CoreOp::kDynamicUpdateSlice, {&MakeDynamicUpdateSliceKernel, kAnyDType}},
+    {CoreOp::kShapeOf, {&MakeShapeOfKernel, kAnyDType}},
+    {CoreOp::kPadToMatch, kCopied},
+    {CoreOp::kDynamicTruncate, kCopied},
+    {CoreOp::kOptimizationBarrier, kCopied},
 };
 
 consteval std::array<OpKernels, kNumCoreOps> Table() {
@@ -94,6 +102,7 @@ const Families& BuiltIn() {
 
 OpKernels KernelsOf(const OpDef& op) {
   if (IsFused(op)) return kPrinted;
+  if (IsAffineDot(op)) return {&MakeAffineProductKernel, kAnyDType};
   if (op.op_class == OpClass::kExtension) {
     const auto it = BuiltIn().find(op.name);
     return it == BuiltIn().end() ? kNoKernels : it->second;

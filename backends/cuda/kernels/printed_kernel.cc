@@ -64,7 +64,7 @@ MicroProgram ReduceProgram(const BoundInstruction& instruction) {
 }
 
 // A scalar that is read where the whole is larger has a program too; other shapes have none.
-absl::StatusOr<MicroProgram> ProgramOf(const BoundInstruction& instruction) {
+absl::StatusOr<MicroProgram> PrintedProgram(const BoundInstruction& instruction) {
   if (instruction.micro != nullptr) return *instruction.micro;
   if (Is(*instruction.op, CoreOp::kIota)) return IotaProgram(instruction);
   if (Is(*instruction.op, CoreOp::kReduce)) return ReduceProgram(instruction);
@@ -78,7 +78,7 @@ absl::StatusOr<MicroProgram> ProgramOf(const BoundInstruction& instruction) {
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakePrintedKernel(const BoundInstruction& instruction,
                                                           const KernelContext& context) {
-  ASSIGN_OR_RETURN(const MicroProgram program, ProgramOf(instruction));
+  ASSIGN_OR_RETURN(const MicroProgram program, PrintedProgram(instruction));
   return TextKernel::Make(PrintCuda(program, context.compiler->printing()), "printed", context);
 }
 

@@ -81,9 +81,12 @@ TEST_F(CudaBackendTest, OpsAreRefusedByName) {
   const std::unique_ptr<Backend> backend = Made();
   const DType operands[] = {DType::kF32, DType::kF32};
   EXPECT_TRUE(backend->Supports(Def(CoreOp::kAdd), operands, DType::kF32).ok());
-  const absl::Status refused = backend->Supports(Def(CoreOp::kDotGeneral), operands, DType::kF32);
+  OpDef missing = Def(CoreOp::kAdd);
+  missing.op_class = OpClass::kExtension;
+  missing.name = "example.Missing";
+  const absl::Status refused = backend->Supports(missing, operands, DType::kF32);
   EXPECT_EQ(ReasonOf(refused), "UNSUPPORTED_ON_DEVICE");
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("cuda:0 cannot run dot_general on f32"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("cuda:0 cannot run example.Missing on f32"));
 }
 
 TEST_F(CudaBackendTest, MemoryIsBoundedOnBothSides) {

@@ -1,0 +1,99 @@
+// Own kernels under NVIDIA's compiler, where the machine has it.
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/kernels/gather_text.h"
+#include "backends/cuda/kernels/indexing_kernels.h"
+#include "backends/cuda/kernels/layout_kernels.h"
+#include "backends/cuda/kernels/own_product_text.h"
+#include "backends/cuda/kernels/scatter_text.h"
+#include "engine/ir/verifier.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/cuda/nvrtc.h"
+#include "tests/testlib/graphs/node_case.h"
+
+namespace tensord::cuda {
+namespace {
+
+// Returns the text of the kernel of a case on its own; empty if there is nothing to compute.
+absl::StatusOr<std::string> TextOf(const NodeCase& node_case) {
+  Graph graph = GraphOf(node_case);
+  if (const auto guards = InferTypes(&graph); !guards.ok()) return guards.status();
+  const OpDef& op = *node_case.op;
+  BoundInstruction instruction{.op = &op, .attrs = &node_case.attrs};
+  instruction.operands.assign(node_case.operands.begin(), node_case.operands.end());
+  for (const Node& node : graph.nodes()) {
+    if (node.op != &op) continue;
+    const TensorType& result = graph.type(node.first_result);
+    ConcreteType type{.dtype = result.dtype};
+    for (const Dim& dim : result.shape) {
+      if (!dim.size.is_constant()) return "";
+      type.shape.push_back(dim.size.constant());
+    }
+    instruction.results.push_back(std::move(type));
+  }
+  if (instruction.results[0].num_elements() == 0) return "";
+  const CudaOptions options{.pointer_alignment_bytes = 1};
+  absl::StatusOr<KernelText> text;
+  if (Is(op, CoreOp::kGather)) {
+    text = GatherText(instruction, options);
+  } else if (Is(op, CoreOp::kScatter)) {
+    const auto scatter = ScatterText(instruction, options);
+    if (!scatter.ok()) return scatter.status();
+    text = scatter->text;
+  } else if (Is(op, CoreOp::kDynamicSlice)) {
+    text = DynamicSliceText(instruction, options);
+  } else if (Is(op, CoreOp::kDynamicUpdateSlice)) {
+    text = DynamicUpdateSliceText(instruction, options);
+  } else if (Is(op, CoreOp::kTril) || Is(op, CoreOp::kTriu)) {
+    text = TriangleText(instruction, options);
+  } else if (Is(op, CoreOp::kDotGeneral)) {
+    text = OwnProductText(ProductSpaceOf(instruction), AlgebraOf(node_case.attrs), instruction.operands[0].dtype,
+                          instruction.results[0].dtype, options);
+  } else {
+    text = LayoutText(instruction, options);
+  }
+  if (!text.ok()) return text.status();
+  return text->source;
+}
+
+bool HasOwnText(const NodeCase& node_case) {
+  const OpDef& op = *node_case.op;
+  if (op.op_class != OpClass::kPlain || op.has(kElementwise) || node_case.operands.empty()) return false;
+  const auto is = [&op](CoreOp other) { return Is(op, other); };
+  return !is(CoreOp::kReduce) && !is(CoreOp::kShapeOf) && !is(CoreOp::kGatherDynamicSliceSizes);
+}
+
+// Takes the longest text of each op on each dtype.
+TEST(KernelTextsTest, NvidiasCompilerHasNothingToSay) {
+  const tensord::Nvrtc* const nvrtc = tensord::Nvrtc::Get();
+  if (nvrtc == nullptr) GTEST_SKIP() << "no NVRTC";
+  std::map<std::pair<uint16_t, DType>, std::string> longest;
+  for (const NodeCase& node_case : CoreOpCases()) {
+    if (!HasOwnText(node_case)) continue;
+    const auto text = TextOf(node_case);
+    ASSERT_TRUE(text.ok()) << node_case.name << ": " << text.status();
+    std::string& kept = longest[{node_case.op->index, node_case.operands[0].dtype}];
+    if (text->size() > kept.size()) kept = *text;
+  }
+  std::set<std::string> texts;
+  for (const auto& [key, text] : longest) texts.insert(text);
+  EXPECT_GT(texts.size(), 60u);
+  int i = 0;
+  constexpr const char* kArchitectures[] = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"};
+  for (const std::string& text : texts) {
+    if (text.empty()) continue;
+    // Every text is compiled for one of them, each of them has texts of each kind.
+    const std::string architecture = kArchitectures[i++ % 5];
+    const auto compiled =
+        nvrtc->Compile(text, {absl::StrCat("--gpu-architecture=", architecture), std::string(kCudaCompileOptions[0]),
+                              std::string(kCudaCompileOptions[1]), "--ptxas-options=--warn-on-spills"});
+    EXPECT_TRUE(compiled.ok()) << architecture << ": " << compiled.status() << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace tensord::cuda
