@@ -7,15 +7,17 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "engine/autodiff/input_types.h"
 #include "engine/autodiff/linearize.h"
 #include "engine/autodiff/live_graph.h"
+#include "engine/autodiff/recomputation.h"
+#include "engine/autodiff/split.h"
 #include "engine/autodiff/transpose.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ir/derivative.h"
 #include "engine/ir/names.h"
 #include "engine/ops/derivatives/terms.h"
-#include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 namespace {
@@ -83,33 +85,6 @@ absl::StatusOr<std::vector<size_t>> FindOutputs(const Graph& graph, DerivativeMo
 // An input may have no ':' in its name.
 std::string InputName(absl::string_view output) { return absl::StrReplaceAll(output, {{":", "."}}); }
 
-// Makes the types of cotangents: sizes that the run decides are symbols of their own, since no caller can write those.
-class CotangentTypes {
- public:
-  explicit CotangentTypes(const Graph& graph) {
-    for (const GraphInput& input : graph.inputs()) {
-      for (const Dim& dim : input.type.shape) {
-        if (const auto symbol = dim.size.as_symbol(); symbol.has_value()) symbols_.insert(std::string(*symbol));
-      }
-    }
-  }
-
-  TensorType Of(TensorType type) {
-    for (Dim& dim : type.shape) {
-      if (!DependsOnRun(dim.size)) continue;
-      std::string symbol;
-      do symbol = absl::StrCat("run_time_size_", ++last_);
-      while (!symbols_.insert(symbol).second);
-      dim = Dim(DimExpr::Symbol(symbol));
-    }
-    return type;
-  }
-
- private:
-  absl::flat_hash_set<std::string> symbols_;
-  int last_ = 0;
-};
-
 std::vector<absl::string_view> OutputNames(const Graph& graph) {
   std::vector<absl::string_view> names;
   for (const GraphOutput& output : graph.outputs()) names.push_back(output.name);
@@ -138,66 +113,76 @@ absl::StatusOr<Graph> MakeJvp(const Graph& source, absl::Span<const ValueId> wrt
   return LiveGraph(std::move(graph));
 }
 
-// The graph of VJP and GRAD while it is made.
+// The graph of VJP and GRAD while it is made: the forward pass, and then the backward one.
 class VjpMaker {
  public:
-  VjpMaker(const Graph& source, const LinearizedGraph& linearized)
-      : source_(source), linearized_(linearized), target_(Graph::EmptyLike(source)) {}
+  VjpMaker(const Graph& source, const LinearizedGraph& linearized, const DerivativeRequest& request)
+      : source_(source),
+        linearized_(linearized),
+        request_(request),
+        target_(Graph::EmptyLike(source)),
+        types_(source),
+        builder_(&target_, TakenNames(source, linearized), request.bounds) {}
 
-  absl::StatusOr<Graph> Run(absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs,
-                            const DerivativeRequest& request) {
-    std::vector<absl::string_view> taken = OutputNames(source_);
-    for (const GraphInput& input : source_.inputs()) taken.push_back(input.name);
-    for (const Node& node : linearized_.graph.nodes()) taken.push_back(node.name);
-    DerivativeBuilder builder(&target_, taken, request.bounds);
-    const std::vector<ValueId> cotangents = AddInputs(outputs, request.mode, &builder);
-    std::vector<ValueId> copies = CopyNodes(&builder);
-    RETURN_IF_ERROR(builder.status());
-    Transposition transposition(source_, linearized_, std::move(copies), &target_, &builder);
+  absl::StatusOr<Graph> Whole(absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs) && {
+    RETURN_IF_ERROR(Make(wrt, outputs));
+    return LiveGraph(std::move(target_));
+  }
+
+  absl::StatusOr<SplitDerivative> InTwo(absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs) && {
+    RETURN_IF_ERROR(Make(wrt, outputs));
+    return Split(target_,
+                 {.inputs = source_.inputs().size(), .nodes = forward_nodes_, .outputs = source_.outputs().size()},
+                 &types_, &builder_);
+  }
+
+ private:
+  static std::vector<absl::string_view> TakenNames(const Graph& source, const LinearizedGraph& linearized) {
+    std::vector<absl::string_view> taken = OutputNames(source);
+    for (const GraphInput& input : source.inputs()) taken.push_back(input.name);
+    for (const Node& node : linearized.graph.nodes()) taken.push_back(node.name);
+    return taken;
+  }
+
+  absl::Status Make(absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs) {
+    std::vector<bool> is_kept;
+    if (!request_.checkpoints.empty()) {
+      ASSIGN_OR_RETURN(is_kept, FindCheckpoints(source_, request_.checkpoints));
+    }
+    const std::vector<ValueId> cotangents = AddInputs(outputs);
+    std::vector<ValueId> copies = CopyNodes();
+    RETURN_IF_ERROR(builder_.status());
+    forward_nodes_ = target_.nodes().size();
+    Transposition transposition(source_, linearized_, std::move(copies), is_kept, &target_, &builder_);
     for (size_t k = 0; k < outputs.size(); ++k) {
       const ValueId output = source_.outputs()[outputs[k]].value;
       const ValueId tangent = linearized_.tangents[static_cast<size_t>(output.index)];
       if (!tangent.is_set()) continue;
-      builder.SetNode(source_.NameOf(output), "", "vjp");
-      const ValueId one =
-          request.mode == DerivativeMode::kGrad ? Terms(builder).Scalar(1, source_.type(output).dtype) : cotangents[k];
+      builder_.SetNode(source_.NameOf(output), "", "vjp");
+      const ValueId one = request_.mode == DerivativeMode::kGrad ? Terms(builder_).Scalar(1, source_.type(output).dtype)
+                                                                 : cotangents[k];
       transposition.AddCotangent(tangent, one);
     }
-    RETURN_IF_ERROR(builder.status());
+    RETURN_IF_ERROR(builder_.status());
     RETURN_IF_ERROR(transposition.Run());
-    if (request.keep_outputs) {
-      for (const GraphOutput& output : source_.outputs()) {
-        const ValueId copied = linearized_.values[static_cast<size_t>(output.value.index)];
-        target_.AddOutput(output.name, copied_[static_cast<size_t>(copied.index)]);
-      }
-    }
-    for (size_t k = 0; k < wrt.size(); ++k) {
-      const GraphInput& input = source_.inputs()[static_cast<size_t>(wrt[k].index)];
-      builder.SetNode(input.name, "", "zero");
-      const ValueId ct = Terms(builder).OrZeros(transposition.CotangentOf(linearized_.wrt[k]), input.type);
-      RETURN_IF_ERROR(builder.status());
-      target_.AddOutput(builder.TakeName(absl::StrCat(input.name, ".cotangent")), ct);
-    }
-    return LiveGraph(std::move(target_));
+    return AddOutputs(wrt, transposition);
   }
 
- private:
   // Adds the source's inputs and the cotangents; returns these, one for each of the outputs.
-  std::vector<ValueId> AddInputs(absl::Span<const size_t> outputs, DerivativeMode mode, DerivativeBuilder* builder) {
+  std::vector<ValueId> AddInputs(absl::Span<const size_t> outputs) {
     for (const GraphInput& input : source_.inputs()) target_.AddInput(input.name, input.type);
     std::vector<ValueId> cotangents;
-    if (mode == DerivativeMode::kGrad) return cotangents;
-    CotangentTypes types(source_);
+    if (request_.mode == DerivativeMode::kGrad) return cotangents;
     for (size_t i : outputs) {
       const GraphOutput& output = source_.outputs()[i];
-      const std::string name = builder->TakeName(absl::StrCat(InputName(output.name), ".cotangent"));
-      cotangents.push_back(target_.AddInput(name, types.Of(source_.type(output.value))));
+      const std::string name = builder_.TakeName(absl::StrCat(InputName(output.name), ".cotangent"));
+      cotangents.push_back(target_.AddInput(name, types_.Of(source_.type(output.value))));
     }
     return cotangents;
   }
 
   // Copies the source's nodes. Returns the target's values, by value of the linearized graph.
-  std::vector<ValueId> CopyNodes(DerivativeBuilder* builder) {
+  std::vector<ValueId> CopyNodes() {
     const Graph& graph = linearized_.graph;
     copied_.resize(static_cast<size_t>(graph.num_values()));
     for (size_t i = 0; i < source_.inputs().size(); ++i) copied_[i] = {static_cast<int32_t>(i)};
@@ -208,9 +193,9 @@ class VjpMaker {
       for (ValueId operand : node.operands) operands.push_back(copied_[static_cast<size_t>(operand.index)]);
       std::vector<const TensorType*> types;
       for (int32_t r = 0; r < node.num_results; ++r) types.push_back(&graph.type({node.first_result.index + r}));
-      builder->SetNode(node.name, node.op->name, "vjp");
-      const ValueId first = builder->Copy(node, operands, types);
-      if (!builder->ok()) break;
+      builder_.SetNode(node.name, node.op->name, "vjp");
+      const ValueId first = builder_.Copy(node, operands, types);
+      if (!builder_.ok()) break;
       for (int32_t r = 0; r < node.num_results; ++r) {
         copied_[static_cast<size_t>(node.first_result.index + r)] = {first.index + r};
       }
@@ -218,26 +203,74 @@ class VjpMaker {
     return copied_;
   }
 
+  absl::Status AddOutputs(absl::Span<const ValueId> wrt, const Transposition& transposition) {
+    if (request_.keep_outputs) {
+      for (const GraphOutput& output : source_.outputs()) {
+        const ValueId copied = linearized_.values[static_cast<size_t>(output.value.index)];
+        target_.AddOutput(output.name, copied_[static_cast<size_t>(copied.index)]);
+      }
+    }
+    for (size_t k = 0; k < wrt.size(); ++k) {
+      const GraphInput& input = source_.inputs()[static_cast<size_t>(wrt[k].index)];
+      builder_.SetNode(input.name, "", "zero");
+      const ValueId ct = Terms(builder_).OrZeros(transposition.CotangentOf(linearized_.wrt[k]), input.type);
+      RETURN_IF_ERROR(builder_.status());
+      target_.AddOutput(builder_.TakeName(absl::StrCat(input.name, ".cotangent")), ct);
+    }
+    return absl::OkStatus();
+  }
+
   const Graph& source_;
   const LinearizedGraph& linearized_;
+  const DerivativeRequest& request_;
   Graph target_;
+  InputTypes types_;
+  DerivativeBuilder builder_;
   std::vector<ValueId> copied_;
+  size_t forward_nodes_ = 0;
 };
 
-}  // namespace
+// The values that a derivative is of.
+struct Ends {
+  std::vector<ValueId> wrt;
+  std::vector<size_t> outputs;
+};
 
-absl::StatusOr<Graph> Differentiate(const Graph& graph, const DerivativeRequest& request) {
+absl::StatusOr<Ends> FindEnds(const Graph& graph, const DerivativeRequest& request) {
   if (request.mode == DerivativeMode::kUnspecified || request.mode > DerivativeMode::kGrad) {
     return Refuse(Refusal::kAttributeInvalid, "the mode is unset or unknown; set MODE_JVP, MODE_VJP or MODE_GRAD");
+  }
+  if (request.mode == DerivativeMode::kJvp && !request.checkpoints.empty()) {
+    return Refuse(Refusal::kAttributeInvalid,
+                  "MODE_JVP takes no checkpoints, since it has no backward pass; use MODE_VJP or MODE_GRAD");
   }
   if (graph.algebra() != Algebra::kStandard) {
     return Refuse(Refusal::kUnsupportedRequest, "a graph in another algebra than the standard one has no derivative");
   }
-  ASSIGN_OR_RETURN(const std::vector<ValueId> wrt, FindWrt(graph, request.wrt));
-  ASSIGN_OR_RETURN(const std::vector<size_t> outputs, FindOutputs(graph, request.mode));
-  if (request.mode == DerivativeMode::kJvp) return MakeJvp(graph, wrt, outputs, request);
-  ASSIGN_OR_RETURN(const LinearizedGraph linearized, Linearize(graph, wrt, OutputNames(graph), request.bounds));
-  return VjpMaker(graph, linearized).Run(wrt, outputs, request);
+  ASSIGN_OR_RETURN(std::vector<ValueId> wrt, FindWrt(graph, request.wrt));
+  ASSIGN_OR_RETURN(std::vector<size_t> outputs, FindOutputs(graph, request.mode));
+  return Ends{.wrt = std::move(wrt), .outputs = std::move(outputs)};
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> Differentiate(const Graph& graph, const DerivativeRequest& request) {
+  ASSIGN_OR_RETURN(const Ends ends, FindEnds(graph, request));
+  if (request.mode == DerivativeMode::kJvp) return MakeJvp(graph, ends.wrt, ends.outputs, request);
+  ASSIGN_OR_RETURN(const LinearizedGraph linearized, Linearize(graph, ends.wrt, OutputNames(graph), request.bounds));
+  return VjpMaker(graph, linearized, request).Whole(ends.wrt, ends.outputs);
+}
+
+absl::StatusOr<SplitDerivative> DifferentiateInTwo(const Graph& graph, const DerivativeRequest& request) {
+  if (request.mode == DerivativeMode::kJvp) {
+    return Refuse(Refusal::kAttributeInvalid,
+                  "MODE_JVP cannot be split, since it has no backward pass; use MODE_VJP or MODE_GRAD");
+  }
+  DerivativeRequest kept = request;
+  kept.keep_outputs = true;
+  ASSIGN_OR_RETURN(const Ends ends, FindEnds(graph, kept));
+  ASSIGN_OR_RETURN(const LinearizedGraph linearized, Linearize(graph, ends.wrt, OutputNames(graph), request.bounds));
+  return VjpMaker(graph, linearized, kept).InTwo(ends.wrt, ends.outputs);
 }
 
 }  // namespace tensord

@@ -1,5 +1,6 @@
 #include "engine/autodiff/transpose.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -10,13 +11,15 @@
 namespace tensord {
 
 Transposition::Transposition(const Graph& source, const LinearizedGraph& linearized, std::vector<ValueId> values,
-                             Graph* target, DerivativeBuilder* builder)
+                             const std::vector<bool>& is_kept, Graph* target, DerivativeBuilder* builder)
     : source_(source),
       linearized_(linearized),
       target_(*target),
       builder_(*builder),
       values_(std::move(values)),
-      cotangents_(static_cast<size_t>(linearized.graph.num_values())) {}
+      cotangents_(static_cast<size_t>(linearized.graph.num_values())) {
+  if (!is_kept.empty()) recomputation_.emplace(source, linearized, is_kept, &values_, builder);
+}
 
 void Transposition::AddCotangent(ValueId tangent, ValueId cotangent) {
   ValueId& sum = cotangents_[static_cast<size_t>(tangent.index)];
@@ -27,7 +30,12 @@ ValueId Transposition::Copied(ValueId value) {
   ValueId& copied = values_[static_cast<size_t>(value.index)];
   if (copied.is_set()) return copied;
   const Graph& graph = linearized_.graph;
-  const Node& node = graph.nodes()[static_cast<size_t>(graph.producer(value))];
+  const int32_t producer = graph.producer(value);
+  if (recomputation_.has_value() && linearized_.differentiated[static_cast<size_t>(producer)] < 0) {
+    recomputation_->Compute(producer);
+    return copied;
+  }
+  const Node& node = graph.nodes()[static_cast<size_t>(producer)];
   DerivativeBuilder::Values operands;
   // As deep as the nodes that one rule writes: all others are copied.
   for (ValueId operand : node.operands) operands.push_back(Copied(operand));
@@ -40,20 +48,25 @@ ValueId Transposition::Copied(ValueId value) {
   return values_[static_cast<size_t>(value.index)];
 }
 
-void Transposition::TransposeNode(const Node& node, const OpDef& op) {
+void Transposition::TransposeNode(const Node& node, const Node& written) {
   const Graph& graph = linearized_.graph;
   DerivativeBuilder::Values operands, cotangents, operand_cotangents(node.operands.size());
   absl::InlinedVector<const TensorType*, 4> operand_types, result_types;
+  for (int32_t r = 0; r < node.num_results; ++r) {
+    cotangents.push_back(cotangents_[static_cast<size_t>(node.first_result.index + r)]);
+    result_types.push_back(&graph.type({node.first_result.index + r}));
+  }
+  if (recomputation_.has_value()) {
+    recomputation_->WaitFor(
+        *std::find_if(cotangents.begin(), cotangents.end(), [](ValueId ct) { return ct.is_set(); }));
+  }
   for (ValueId operand : node.operands) {
     const bool is_linear = linearized_.is_linear[static_cast<size_t>(operand.index)];
     operands.push_back(is_linear ? ValueId() : Copied(operand));
     operand_types.push_back(&graph.type(operand));
   }
-  for (int32_t r = 0; r < node.num_results; ++r) {
-    cotangents.push_back(cotangents_[static_cast<size_t>(node.first_result.index + r)]);
-    result_types.push_back(&graph.type({node.first_result.index + r}));
-  }
-  TransposeCall call{.op = op,
+  builder_.SetNode(written.name, written.op->name, "vjp");
+  TransposeCall call{.op = *node.op,
                      .attrs = node.attrs,
                      .operands = operands,
                      .operand_types = operand_types,
@@ -61,7 +74,7 @@ void Transposition::TransposeNode(const Node& node, const OpDef& op) {
                      .cotangents = cotangents,
                      .operand_cotangents = absl::MakeSpan(operand_cotangents),
                      .graph = builder_};
-  op.linear_transpose.get()(call);
+  node.op->linear_transpose.get()(call);
   if (!builder_.ok()) return;
   for (size_t k = 0; k < operands.size(); ++k) {
     if (!operands[k].is_set() && operand_cotangents[k].is_set()) AddCotangent(node.operands[k], operand_cotangents[k]);
@@ -81,8 +94,7 @@ absl::Status Transposition::Run() {
     if (!node.op->linear_transpose.has()) {
       return RefuseWithoutRule(*written.op, written.name, node.op->linear_transpose.reason());
     }
-    builder_.SetNode(written.name, written.op->name, "vjp");
-    TransposeNode(node, *node.op);
+    TransposeNode(node, written);
     RETURN_IF_ERROR(builder_.status());
   }
   return absl::OkStatus();

@@ -1,10 +1,12 @@
 #ifndef TENSORD_ENGINE_AUTODIFF_TRANSPOSE_H_
 #define TENSORD_ENGINE_AUTODIFF_TRANSPOSE_H_
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "engine/autodiff/linearize.h"
+#include "engine/autodiff/recomputation.h"
 #include "engine/ir/derivative_builder.h"
 #include "engine/ir/graph.h"
 
@@ -16,8 +18,10 @@ namespace tensord {
 class Transposition {
  public:
   // `values` are the target's values, by value of the linearized graph; those that are not copied yet are unset.
-  Transposition(const Graph& source, const LinearizedGraph& linearized, std::vector<ValueId> values, Graph* target,
-                DerivativeBuilder* builder);
+  // `is_kept` tells by value of the source which the backward walk reads where they are, as FindCheckpoints does; it
+  // computes the others again. Empty: it reads all of them.
+  Transposition(const Graph& source, const LinearizedGraph& linearized, std::vector<ValueId> values,
+                const std::vector<bool>& is_kept, Graph* target, DerivativeBuilder* builder);
 
   // Adds a cotangent, a value of the target, to that of a tangent.
   void AddCotangent(ValueId tangent, ValueId cotangent);
@@ -27,8 +31,8 @@ class Transposition {
   ValueId CotangentOf(ValueId tangent) const { return cotangents_[static_cast<size_t>(tangent.index)]; }
 
  private:
-  void TransposeNode(const Node& node, const OpDef& op);
-  // Returns the target's value, and copies its node if that was not done yet.
+  void TransposeNode(const Node& node, const Node& written);
+  // Returns the target's value. Copies its node if that was not done yet, or computes it again.
   ValueId Copied(ValueId value);
 
   const Graph& source_;
@@ -37,6 +41,7 @@ class Transposition {
   DerivativeBuilder& builder_;
   std::vector<ValueId> values_;
   std::vector<ValueId> cotangents_;  // by value of the linearized graph
+  std::optional<Recomputation> recomputation_;
 };
 
 }  // namespace tensord

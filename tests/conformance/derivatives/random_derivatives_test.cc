@@ -12,6 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
+#include "engine/reference/evaluator.h"
 #include "tests/conformance/derivatives/smooth_text.h"
 #include "tests/testlib/graphs/derivative_check.h"
 #include "tests/testlib/graphs/parsed_graph.h"
@@ -77,6 +78,53 @@ TEST(RandomDerivatives, AgreeWithDifferencesAndWithEachOther) {
       if (seed % 4 == 0) ExpectRight(*derivative, seed, "a derivative");
     }
   }
+}
+
+absl::StatusOr<std::vector<Literal>> Evaluate(Graph graph, const std::vector<Literal>& arguments) {
+  ASSIGN_OR_RETURN(const std::vector<ShapeGuard> guards, InferTypes(&graph));
+  return EvaluateReference(graph, guards, arguments);
+}
+
+// Names some of the values, or an input alone.
+std::vector<std::string> RandomCheckpoints(const Graph& graph, std::mt19937_64* random) {
+  std::vector<std::string> names = {graph.inputs()[0].name};
+  const uint64_t one_in = 2 + (*random)() % 4;
+  for (const Node& node : graph.nodes()) {
+    if ((*random)() % one_in == 0) names.push_back(node.name);
+  }
+  return names;
+}
+
+// What is computed again is what was computed before, bit for bit.
+TEST(RandomDerivatives, AreTheSameWithAnyCheckpoints) {
+  const property::SeedRange seeds = property::ChosenSeeds({.first = 1, .count = 200});
+  int64_t compared = 0;
+  for (int64_t i = 0; i < seeds.count && !HasFailure(); ++i) {
+    const uint64_t seed = seeds.first + static_cast<uint64_t>(i);
+    const Graph graph = TypedGraph(MakeSmoothText(seed));
+    if (graph.inputs().empty()) continue;
+    std::mt19937_64 random(seed);
+    const int64_t p = 1 + static_cast<int64_t>(random() % 3), q = 1 + static_cast<int64_t>(random() % 3);
+    DerivativeRequest request{.mode = DerivativeMode::kVjp, .wrt = {}, .keep_outputs = true};
+    absl::StatusOr<Graph> all = Differentiate(graph, request);
+    ASSERT_TRUE(all.ok()) << all.status();
+    const std::vector<Literal> arguments = RandomPoint(*all, p, q, &random);
+    request.checkpoints = RandomCheckpoints(graph, &random);
+    const absl::StatusOr<Graph> some = Differentiate(graph, request);
+    ASSERT_TRUE(some.ok()) << "seed " << seed << ": " << some.status();
+    const absl::Status verified = VerifyTypes(*some);
+    ASSERT_TRUE(verified.ok()) << "seed " << seed << ": " << verified << PrintGraph(*some);
+    const absl::StatusOr<std::vector<Literal>> expected = Evaluate(*all, arguments), found = Evaluate(*some, arguments);
+    ASSERT_EQ(expected.ok(), found.ok()) << "seed " << seed << ": " << expected.status() << found.status();
+    if (!expected.ok()) continue;  // a point that the graph refuses, as a singular matrix
+    ++compared;
+    ASSERT_EQ(expected->size(), found->size());
+    for (size_t k = 0; k < found->size(); ++k) {
+      ASSERT_EQ((*expected)[k].bytes(), (*found)[k].bytes())
+          << "seed " << seed << ", output " << k << PrintGraph(*some);
+    }
+  }
+  EXPECT_GT(compared, seeds.count / 2);
 }
 
 }  // namespace
