@@ -10,6 +10,7 @@
 #include "backends/cuda/kernels/layout_kernels.h"
 #include "backends/cuda/kernels/own_product_text.h"
 #include "backends/cuda/kernels/scatter_text.h"
+#include "backends/cuda/kernels/small_product_text.h"
 #include "engine/ir/verifier.h"
 #include "gmock/gmock.h"
 #include "tests/testlib/cuda/nvrtc.h"
@@ -56,8 +57,9 @@ absl::StatusOr<std::string> TextOf(const NodeCase& node_case) {
   } else if (Is(op, CoreOp::kTril) || Is(op, CoreOp::kTriu)) {
     text = TriangleText(instruction, options);
   } else if (Is(op, CoreOp::kDotGeneral)) {
-    text = OwnProductText(ProductSpaceOf(instruction), AlgebraOf(node_case.attrs), instruction.operands[0].dtype,
-                          instruction.results[0].dtype, options);
+    const ProductSpace space = ProductSpaceOf(instruction);
+    text = (IsSmallProduct(space) ? SmallProductText : OwnProductText)(
+        space, AlgebraOf(node_case.attrs), instruction.operands[0].dtype, instruction.results[0].dtype, options);
   } else {
     text = LayoutText(instruction, options);
   }
@@ -85,6 +87,17 @@ TEST(KernelTextsTest, NvidiasCompilerHasNothingToSay) {
     if (text->size() > kept.size()) kept = *text;
   }
   std::set<std::string> texts;
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kC128}) {
+    NodeCase small{.name = "small products",
+                   .op = &Def(CoreOp::kDotGeneral),
+                   .attrs = Attributes(Def(CoreOp::kDotGeneral).attrs),
+                   .operands = {{dtype, {5, 32, 100}}, {dtype, {32, 7, 100}}}};
+    small.attrs.Set("lhs_contracting_dimensions", std::vector<int64_t>{1});
+    small.attrs.Set("rhs_contracting_dimensions", std::vector<int64_t>{0});
+    small.attrs.Set("lhs_batching_dimensions", std::vector<int64_t>{2});
+    small.attrs.Set("rhs_batching_dimensions", std::vector<int64_t>{2});
+    texts.insert(*TextOf(small));
+  }
   for (const auto& [key, text] : longest) texts.insert(text);
   EXPECT_GT(texts.size(), 60u);
   int i = 0;

@@ -1,6 +1,7 @@
 #include "backends/cuda/kernels/own_product_kernels.h"
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/kernels/small_product_text.h"
 #include "engine/ops/affine_dot.h"
 #include "tests/unit/backends/cuda/kernels/node_cases_test.h"
 
@@ -78,12 +79,24 @@ TEST_F(OwnProductTest, WindowsThatAreNeverMade) {
   ExpectAsReference(cases, Values::kIntegers);
 }
 
+TEST_F(OwnProductTest, ManySmallProducts) {
+  const std::vector<NodeCase> cases = {
+      DotOf(DType::kF32, Algebra::kStandard, 8, 8, 8, 300), DotOf(DType::kC128, Algebra::kStandard, 3, 1, 5, 64),
+      DotOf(DType::kBF16, Algebra::kStandard, 1, 32, 4, 70), DotOf(DType::kI64, Algebra::kMinPlus, 5, 4, 32, 65),
+      DotOf(DType::kBool, Algebra::kStandard, 2, 3, 1, 100)};
+  ExpectAsReference(cases, Values::kIntegers);
+  EXPECT_TRUE(
+      IsSmallProduct({.axes = {{{{{8, {1, 8, 1}}}, {{8, {0, 8, 8}}}, {{8, {8, 1, 0}}}, {{64, {64, 64, 64}}}}}}}));
+  EXPECT_FALSE(IsSmallProduct({.axes = {{{{{8, {1, 8, 1}}}, {{8, {0, 8, 8}}}, {{8, {8, 1, 0}}}, {}}}}}));
+}
+
 TEST_F(OwnProductTest, NoAccessIsOutOfBoundsAndNoneRaces) {
   hostCudaSet("CHECK", "1");
   const long before = hostCudaProblems();
-  ExpectAsReference({DotOf(DType::kI32, Algebra::kStandard, 70, 20, 33, 2),
-                     DotOf(DType::kF32, Algebra::kMaxPlus, 5, 3, 17, 1), WindowsOf(DType::kF32)},
-                    Values::kIntegers);
+  ExpectAsReference(
+      {DotOf(DType::kI32, Algebra::kStandard, 70, 20, 33, 2), DotOf(DType::kF32, Algebra::kMaxPlus, 5, 3, 17, 1),
+       DotOf(DType::kF32, Algebra::kStandard, 5, 3, 17, 64), WindowsOf(DType::kF32)},
+      Values::kIntegers);
   EXPECT_EQ(hostCudaProblems(), before);
   hostCudaSet("CHECK", "");
 }
