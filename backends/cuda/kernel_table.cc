@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/kernels/dot_kernel.h"
 #include "backends/cuda/kernels/indexing_kernels.h"
 #include "backends/cuda/kernels/layout_kernels.h"
 #include "backends/cuda/kernels/own_product_kernels.h"
@@ -50,7 +51,7 @@ constexpr Entry kEntries[] = {
     {CoreOp::kReshape, kCopied},
     {CoreOp::kBroadcastInDim, kCopied},
     {CoreOp::kReduce, kPrinted},
-    {CoreOp::kDotGeneral, {&MakeOwnProductKernel, kAnyDType}},
+    {CoreOp::kDotGeneral, {&MakeDotKernel, kAnyDType}},
     {CoreOp::kGather, kGathered},
     {CoreOp::kScatter, {&MakeScatterKernel, kAnyDType}},
     {CoreOp::kGatherDynamicSliceSizes, kGathered},

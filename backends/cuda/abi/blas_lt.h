@@ -43,6 +43,7 @@ inline constexpr int kBlasLtDescTransposeA = 3, kBlasLtDescTransposeB = 4, kBlas
 inline constexpr int kBlasLtPreferMaxWorkspaceBytes = 1, kBlasLtPreferReductionSchemes = 3;
 inline constexpr int kBlasLtPreferAlignmentA = 5, kBlasLtPreferAlignmentB = 6, kBlasLtPreferAlignmentC = 7;
 inline constexpr int kBlasLtPreferAlignmentD = 8;
+inline constexpr int kBlasLtReductionComputeType = 2;
 inline constexpr int kBlasLtEpilogueDefault = 1;
 
 // cublasLtMatmulAlgo_t: opaque, to be copied as it is.

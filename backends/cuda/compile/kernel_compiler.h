@@ -28,6 +28,9 @@ class KernelCompiler {
   // alignment of an element only.
   const CudaOptions& printing() const { return printing_; }
 
+  // Returns the device's context, for objects of libraries that go with a kernel.
+  const std::shared_ptr<Context>& context() const { return context_; }
+
   // Compiles and loads a kernel that has something to compute. The calling thread has entered the context. INTERNAL
   // with the compiler's log for a text that it refuses; OUT_OF_MEMORY.
   absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const KernelText& kernel);

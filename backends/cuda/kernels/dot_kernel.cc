@@ -1,0 +1,126 @@
+#include "backends/cuda/kernels/dot_kernel.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/kernels/dot_plan.h"
+#include "backends/cuda/kernels/lt_product.h"
+#include "backends/cuda/kernels/own_product_kernels.h"
+#include "backends/cuda/kernels/product_space.h"
+#include "backends/cuda/kernels/small_product_text.h"
+#include "backends/cuda/libraries/status.h"
+#include "engine/base/rounding.h"
+#include "engine/base/status_macros.h"
+#include "engine/ops/semiring.h"
+
+namespace tensord::cuda {
+namespace {
+
+constexpr int64_t kDotScratchAlignment = 256;
+constexpr int64_t kCopyBlocksPerProcessor = 16;  // of a copy
+
+// Sums of nothing.
+class ZerosKernel final : public Kernel {
+ public:
+  ZerosKernel(const Driver* driver, int64_t bytes) : driver_(driver), bytes_(bytes) {}
+
+  absl::Status Enqueue(const Launch& launch) const override {
+    return StatusOf(*driver_,
+                    driver_->cuMemsetD8Async(launch.results[0], 0, static_cast<size_t>(bytes_), launch.stream),
+                    "cuMemsetD8Async");
+  }
+  std::string Describe() const override { return "zeros"; }
+
+ private:
+  const Driver* const driver_;
+  const int64_t bytes_;
+};
+
+// A copy before or after the product.
+struct DotCopy {
+  std::shared_ptr<const LoadedKernel> kernel;  // null: none
+  int64_t bytes = 0;                           // of the dense side, in scratch
+  int64_t offset = 0;                          // of it
+};
+
+class DotKernel final : public Kernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<Kernel>> Make(const DotPlan& plan, const DotTypes& types,
+                                                      const KernelContext& context) {
+    std::unique_ptr<DotKernel> kernel(new DotKernel(plan));
+    RETURN_IF_ERROR(kernel->AddCopy(plan.left.pack, types.factor, context, &kernel->left_));
+    RETURN_IF_ERROR(kernel->AddCopy(plan.right.pack, types.factor, context, &kernel->right_));
+    RETURN_IF_ERROR(kernel->AddCopy(plan.unpack, types.result, context, &kernel->result_));
+    ASSIGN_OR_RETURN(kernel->product_, LtProduct::Create(plan, types, context));
+    return kernel;
+  }
+
+  absl::Status Enqueue(const Launch& launch) const override {
+    ASSIGN_OR_RETURN(const CuAddress left, Packed(launch, plan_.left.side, left_));
+    ASSIGN_OR_RETURN(const CuAddress right, Packed(launch, plan_.right.side, right_));
+    const bool unpacks = result_.kernel != nullptr;
+    const CuAddress result = unpacks ? launch.scratch + static_cast<CuAddress>(result_.offset) : launch.results[0];
+    RETURN_IF_ERROR(product_->Enqueue(launch, left, right, result));
+    if (!unpacks) return absl::OkStatus();
+    return result_.kernel->Enqueue(launch.stream, {result, launch.results[0]});
+  }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+  int64_t workspace_bytes() const override { return product_->workspace_bytes(); }
+  std::string Describe() const override {
+    const int copies = (left_.kernel != nullptr) + (right_.kernel != nullptr) + (result_.kernel != nullptr);
+    return absl::StrCat("cublasLt ", plan_.m, " x ", plan_.n, " x ", plan_.k,
+                        plan_.batch > 1 ? absl::StrCat(", batch of ", plan_.batch) : "",
+                        copies > 0 ? absl::StrCat(", ", copies, copies == 1 ? " copy" : " copies") : "");
+  }
+
+ private:
+  explicit DotKernel(const DotPlan& plan) : plan_(plan) {}
+
+  absl::Status AddCopy(const std::optional<StridedCopy>& copy, DType dense, const KernelContext& context,
+                       DotCopy* added) {
+    if (!copy.has_value()) return absl::OkStatus();
+    const int64_t most_blocks = context.compiler->printing().num_processors * kCopyBlocksPerProcessor;
+    ASSIGN_OR_RETURN(added->kernel, context.compiler->Compile(StridedCopyText(*copy, most_blocks)));
+    added->bytes = copy->num_elements() * SizeOf(dense);
+    added->offset = scratch_bytes_;
+    scratch_bytes_ += RoundUp(added->bytes, kDotScratchAlignment);
+    return absl::OkStatus();
+  }
+
+  // Returns where the library reads an operand.
+  absl::StatusOr<CuAddress> Packed(const Launch& launch, DotSide side, const DotCopy& copy) const {
+    const CuAddress operand = launch.operands[side];
+    if (copy.kernel == nullptr) return operand;
+    const CuAddress packed = launch.scratch + static_cast<CuAddress>(copy.offset);
+    RETURN_IF_ERROR(copy.kernel->Enqueue(launch.stream, {operand, packed}));
+    return packed;
+  }
+
+  const DotPlan plan_;
+  DotCopy left_, right_, result_;  // constant after Make, like the next
+  int64_t scratch_bytes_ = 0;
+  std::unique_ptr<LtProduct> product_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& instruction,
+                                                      const KernelContext& context) {
+  const ConcreteType &operand = instruction.operands[0], &result = instruction.results[0];
+  const std::optional<DotTypes> types = DotTypesOf(operand.dtype, result.dtype);
+  const bool is_the_librarys = types.has_value() && AlgebraOf(*instruction.attrs) == Algebra::kStandard;
+  if (!is_the_librarys || IsSmallProduct(ProductSpaceOf(instruction))) {
+    return MakeOwnProductKernel(instruction, context);
+  }
+  const DotSpace space = DotSpaceOf(instruction);
+  if (space.Size(kSummed) == 0) {
+    return std::make_unique<ZerosKernel>(&context.libraries->driver(), result.num_bytes());
+  }
+  const DotAxes axes = DotAxesOf(*instruction.attrs);
+  return DotKernel::Make(PlanDot(space, *types, axes.conjugates_lhs, axes.conjugates_rhs), *types, context);
+}
+
+}  // namespace tensord::cuda

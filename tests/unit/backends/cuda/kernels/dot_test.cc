@@ -1,0 +1,251 @@
+// Products of any axes by cublasLt.
+#include "backends/cuda/kernels/dot_kernel.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "backends/cuda/kernels/dot_plan.h"
+#include "tests/unit/backends/cuda/beside_cpu.h"
+
+namespace tensord::cuda {
+namespace {
+
+constexpr DType kDotDTypes[] = {DType::kF32, DType::kF64, DType::kC64, DType::kC128, DType::kF16, DType::kBF16};
+
+std::string AxesText(absl::Span<const int64_t> axes) { return absl::StrCat("[", absl::StrJoin(axes, ", "), "]"); }
+
+struct DotCase {
+  Shape lhs, rhs;
+  std::vector<int64_t> lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
+
+  std::string Text(DType dtype, absl::string_view more = "") const {
+    return absl::StrCat("graph \"g\" {\n  %x = input : ", ToString(ConcreteType{dtype, lhs}),
+                        "\n  %y = input : ", ToString(ConcreteType{dtype, rhs}),
+                        "\n  %z = dot_general(%x, %y) {lhs_contracting_dimensions = ", AxesText(lhs_contracting),
+                        ", rhs_contracting_dimensions = ", AxesText(rhs_contracting),
+                        ", lhs_batching_dimensions = ", AxesText(lhs_batch),
+                        ", rhs_batching_dimensions = ", AxesText(rhs_batch), more, "}\n  output \"z\" = %z\n}");
+  }
+};
+
+// Axes of up to two of each role, in any order.
+DotCase RandomCase(std::mt19937_64* random) {
+  const auto draw = [&](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(*random);
+  };
+  struct Axis {
+    int64_t size;
+    int role;  // 0: free, 1: summed, 2: batch
+    size_t pair;
+  };
+  std::vector<Axis> lhs, rhs;
+  DotCase drawn;
+  for (const int role : {1, 2}) {
+    const auto pairs = static_cast<size_t>(draw(0, 2));
+    for (size_t pair = 0; pair < pairs; ++pair) {
+      const int64_t size = draw(1, 4);
+      lhs.push_back({size, role, pair});
+      rhs.push_back({size, role, pair});
+    }
+    (role == 1 ? drawn.lhs_contracting : drawn.lhs_batch).resize(pairs);
+    (role == 1 ? drawn.rhs_contracting : drawn.rhs_batch).resize(pairs);
+  }
+  for (std::vector<Axis>* side : {&lhs, &rhs}) {
+    for (int64_t i = draw(0, 2); i > 0; --i) side->push_back({draw(1, 5), 0, 0});
+    std::shuffle(side->begin(), side->end(), *random);
+  }
+  for (size_t i = 0; i < lhs.size(); ++i) {
+    drawn.lhs.push_back(lhs[i].size);
+    if (lhs[i].role != 0) (lhs[i].role == 1 ? drawn.lhs_contracting : drawn.lhs_batch)[lhs[i].pair] = int64_t(i);
+  }
+  for (size_t i = 0; i < rhs.size(); ++i) {
+    drawn.rhs.push_back(rhs[i].size);
+    if (rhs[i].role != 0) (rhs[i].role == 1 ? drawn.rhs_contracting : drawn.rhs_batch)[rhs[i].pair] = int64_t(i);
+  }
+  return drawn;
+}
+
+const DotCase kMatrices = {{7, 5}, {5, 6}, {1}, {0}, {}, {}};
+
+class CudaDotTest : public BesideCpuTest {
+ protected:
+  std::vector<Literal> Arguments(const DotCase& dot, DType dtype, Values values) {
+    return {RandomLiteral({dtype, dot.lhs}, values, &random_), RandomLiteral({dtype, dot.rhs}, values, &random_)};
+  }
+  static Tolerance ToleranceOf(DType dtype) {
+    const double u = dtype == DType::kF16             ? 1e-3
+                     : dtype == DType::kBF16          ? 8e-3
+                     : SizeOf(RealPartOf(dtype)) == 4 ? 1e-6
+                                                      : 1e-14;
+    return {.norm_relative = 4 * u, .least_norm = 16};
+  }
+};
+
+TEST_F(CudaDotTest, MatricesOfEachDtype) {
+  hostCudaSet("DELAY_US", "200");
+  const std::unique_ptr<Backend> backend = Made();
+  for (const DType dtype : kDotDTypes) {
+    ExpectAsOnCpu(backend.get(), kMatrices.Text(dtype), Arguments(kMatrices, dtype, Values::kModest),
+                  ToleranceOf(dtype));
+    ExpectAsOnCpu(backend.get(), kMatrices.Text(dtype), Arguments(kMatrices, dtype, Values::kIntegers), {});
+  }
+}
+
+TEST_F(CudaDotTest, AxesInAnyOrder) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (int i = 0; i < 36; ++i) {
+    const DotCase dot = RandomCase(&random_);
+    const DType dtype = kDotDTypes[static_cast<size_t>(i) % std::size(kDotDTypes)];
+    ExpectAsOnCpu(backend.get(), dot.Text(dtype), Arguments(dot, dtype, Values::kIntegers), {});
+  }
+}
+
+TEST_F(CudaDotTest, ResultsInAnyOrder) {
+  const std::unique_ptr<Backend> backend = Made();
+  const std::string text = R"(graph "g" {
+    %x = input : f64[2,3,4]
+    %y = input : f64[4,5,2]
+    %z = dot_general(%x, %y) {lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0], lhs_batching_dimensions = [0], rhs_batching_dimensions = [2]}
+    %t = transpose(%z) {permutation = PERMUTATION}
+    output "t" = %t
+  })";
+  std::vector<int64_t> permutation = {0, 1, 2};
+  do {
+    std::string permuted = text;
+    permuted.replace(permuted.find("PERMUTATION"), 11, AxesText(permutation));
+    const auto run = Run(backend.get(), permuted,
+                         {RandomLiteral({DType::kF64, {2, 3, 4}}, Values::kIntegers, &random_),
+                          RandomLiteral({DType::kF64, {4, 5, 2}}, Values::kIntegers, &random_)});
+    // A transpose that the product takes in; where it does not, the layout kernels run it.
+    if (!run.ok() && ReasonOf(run.status()) == "UNSUPPORTED_ON_DEVICE") continue;
+    ExpectAsOnCpu(backend.get(), permuted,
+                  {RandomLiteral({DType::kF64, {2, 3, 4}}, Values::kIntegers, &random_),
+                   RandomLiteral({DType::kF64, {4, 5, 2}}, Values::kIntegers, &random_)},
+                  {});
+  } while (std::next_permutation(permutation.begin(), permutation.end()));
+}
+
+TEST_F(CudaDotTest, ConjugatesOfEitherSide) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const absl::string_view sides : {"%a, %y", "%x, %b", "%a, %b"}) {
+    for (const absl::string_view axes : {"lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]",
+                                         "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]"}) {
+      const std::string text = absl::StrCat(R"(graph "g" {
+        %x = input : c128[4,4]
+        %y = input : c128[4,4]
+        %a = conj(%x)
+        %b = conj(%y)
+        %z = dot_general()",
+                                            sides, ") {", axes, "}\n output \"z\" = %z\n}");
+      ExpectAsOnCpu(backend.get(), text,
+                    {RandomLiteral({DType::kC128, {4, 4}}, Values::kIntegers, &random_),
+                     RandomLiteral({DType::kC128, {4, 4}}, Values::kIntegers, &random_)},
+                    {});
+    }
+  }
+}
+
+TEST_F(CudaDotTest, WiderResults) {
+  const std::unique_ptr<Backend> backend = Made();
+  const std::pair<DType, absl::string_view> kWider[] = {{DType::kF16, "f32"}, {DType::kBF16, "f32"},
+                                                        {DType::kF16, "f64"}, {DType::kBF16, "f64"},
+                                                        {DType::kF32, "f64"}, {DType::kC64, "c128"}};
+  for (const auto& [dtype, result] : kWider) {
+    ExpectAsOnCpu(backend.get(), kMatrices.Text(dtype, absl::StrCat(", result_dtype = ", result)),
+                  Arguments(kMatrices, dtype, Values::kModest), {.norm_relative = 1e-6, .least_norm = 4});
+    ExpectAsOnCpu(backend.get(), kMatrices.Text(dtype, absl::StrCat(", result_dtype = ", result)),
+                  Arguments(kMatrices, dtype, Values::kIntegers), {});
+  }
+}
+
+TEST_F(CudaDotTest, SizesOfNothingAndOne) {
+  const std::unique_ptr<Backend> backend = Made();
+  const DotCase kCases[] = {{{0, 5}, {5, 6}, {1}, {0}, {}, {}},
+                            {{7, 0}, {0, 6}, {1}, {0}, {}, {}},
+                            {{7, 0, 2}, {0, 6, 2}, {1}, {0}, {2}, {2}},
+                            {{7, 5, 0}, {5, 6, 0}, {1}, {0}, {2}, {2}},
+                            {{1, 1}, {1, 1}, {1}, {0}, {}, {}},
+                            {{}, {}, {}, {}, {}, {}},
+                            {{9}, {9}, {0}, {0}, {}, {}},
+                            {{1, 9}, {9}, {1}, {0}, {}, {}},
+                            {{3}, {4}, {}, {}, {}, {}},
+                            {{6}, {6}, {}, {}, {0}, {0}}};
+  for (const DotCase& dot : kCases) {
+    ExpectAsOnCpu(backend.get(), dot.Text(DType::kF32), Arguments(dot, DType::kF32, Values::kIntegers), {});
+  }
+}
+
+TEST_F(CudaDotTest, NumbersThatAreNotFinite) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    std::vector<Literal> arguments = Arguments(kMatrices, dtype, Values::kIntegers);
+    VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+      if constexpr (RealElement<T>) {
+        arguments[0].mutable_values<T>()[3] = std::numeric_limits<T>::quiet_NaN();
+        arguments[1].mutable_values<T>()[12] = std::numeric_limits<T>::infinity();
+      }
+    });
+    ExpectAsOnCpu(backend.get(), kMatrices.Text(dtype), arguments, {});
+  }
+}
+
+TEST_F(CudaDotTest, EachCallMayFail) {
+  // Both operands are copied first.
+  const DotCase dot = {{3, 4, 2}, {5, 3, 2}, {0, 2}, {1, 2}, {}, {}};
+  ExpectFailuresLeaveNothing(
+      {"cublasLtCreate", "cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",
+       "cublasLtMatmulPreferenceCreate", "cublasLtMatmulPreferenceSetAttribute", "cublasLtMatmulAlgoGetHeuristic",
+       "cublasLtMatmul"},
+      dot.Text(DType::kF64), Arguments(dot, DType::kF64, Values::kIntegers));
+  ExpectFailuresLeaveNothing({"cuMemsetD8Async"}, DotCase{{7, 0}, {0, 6}, {1}, {0}, {}, {}}.Text(DType::kF64),
+                             Arguments({{7, 0}, {0, 6}, {1}, {0}, {}, {}}, DType::kF64, Values::kIntegers));
+}
+
+TEST_F(CudaDotTest, SameBitsAgain) {
+  const std::unique_ptr<Backend> backend = Made();
+  const std::vector<Literal> arguments = Arguments(kMatrices, DType::kF32, Values::kModest);
+  const auto first = Run(backend.get(), kMatrices.Text(DType::kF32), arguments);
+  const auto again = Run(backend.get(), kMatrices.Text(DType::kF32), arguments);
+  ASSERT_TRUE(first.ok() && again.ok());
+  EXPECT_TRUE(*first == *again);
+}
+
+DotPlan PlanOf(const DotCase& dot) {
+  const DotAxes axes = {dot.lhs_contracting, dot.rhs_contracting, dot.lhs_batch, dot.rhs_batch, false, false, {}};
+  return PlanDot(ClassifyAxes(dot.lhs, dot.rhs, axes), {DType::kF32, DType::kF32, DType::kF32}, false, false);
+}
+
+TEST(DotPlanTest, AxesThatFollowEachOtherAreNotCopied) {
+  const DotCase kInPlace[] = {{{7, 5}, {5, 6}, {1}, {0}, {}, {}},
+                              {{5, 7}, {5, 6}, {0}, {0}, {}, {}},
+                              {{7, 5}, {6, 5}, {1}, {1}, {}, {}},
+                              {{2, 3, 5}, {5, 6, 4}, {2}, {0}, {}, {}},
+                              {{2, 3, 5, 4}, {2, 3, 6, 4}, {0, 1}, {0, 1}, {3}, {3}},
+                              // Pairs of summed axes in the other order.
+                              {{2, 3, 5}, {2, 3, 6}, {1, 0}, {1, 0}, {}, {}}};
+  for (const DotCase& dot : kInPlace) {
+    const DotPlan plan = PlanOf(dot);
+    EXPECT_FALSE(plan.left.pack.has_value() || plan.right.pack.has_value() || plan.unpack.has_value())
+        << dot.Text(DType::kF32);
+  }
+}
+
+TEST(DotPlanTest, OnlyTheOperandIsCopiedWhoseAxesAreApart) {
+  const DotPlan plan = PlanOf({{3, 4, 2}, {3, 2, 5}, {0, 2}, {0, 1}, {}, {}});
+  EXPECT_EQ(plan.left.side, kLhs);
+  EXPECT_TRUE(plan.left.pack.has_value());
+  EXPECT_FALSE(plan.right.pack.has_value());
+  EXPECT_EQ(plan.left.pack->num_elements(), 24);
+}
+
+TEST(DotPlanTest, TypesOfSums) {
+  EXPECT_EQ(DotTypesOf(DType::kF16, DType::kF32)->factor, DType::kF16);
+  EXPECT_EQ(DotTypesOf(DType::kF16, DType::kF64)->factor, DType::kF64);
+  EXPECT_EQ(DotTypesOf(DType::kC64, DType::kC128)->factor, DType::kC128);
+  EXPECT_FALSE(DotTypesOf(DType::kI32, DType::kI32).has_value());
+}
+
+}  // namespace
+}  // namespace tensord::cuda
