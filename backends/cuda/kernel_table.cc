@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/fft/fft_kernel.h"
 #include "backends/cuda/kernels/dot_kernel.h"
 #include "backends/cuda/kernels/indexing_kernels.h"
 #include "backends/cuda/kernels/layout_kernels.h"
@@ -90,7 +91,7 @@ using Families = absl::flat_hash_map<absl::string_view, OpKernels>;
 const Families& BuiltIn() {
   static const Families* const families = [] {
     auto* all = new Families();
-    const std::initializer_list<absl::Span<const FamilyKernel>> tables = {};
+    const std::initializer_list<absl::Span<const FamilyKernel>> tables = {FftKernels()};
     for (absl::Span<const FamilyKernel> table : tables) {
       for (const FamilyKernel& kernel : table) all->emplace(kernel.op, OpKernels{kernel.make, kernel.dtypes});
     }

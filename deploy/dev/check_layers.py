@@ -53,6 +53,7 @@ CUDA_ROWS = (
     ("device",),
     ("compile", "memory"),
     ("kernels",),
+    ("fft",),
     ("",),
 )
 
