@@ -14,6 +14,7 @@
 #include "backends/cuda/kernels/layout_kernels.h"
 #include "backends/cuda/kernels/own_product_kernels.h"
 #include "backends/cuda/kernels/printed_kernel.h"
+#include "backends/cuda/linalg/kernels.h"
 #include "engine/base/refusal.h"
 #include "engine/fusion/fused_op.h"
 #include "engine/ops/affine_dot.h"
@@ -91,7 +92,7 @@ using Families = absl::flat_hash_map<absl::string_view, OpKernels>;
 const Families& BuiltIn() {
   static const Families* const families = [] {
     auto* all = new Families();
-    const std::initializer_list<absl::Span<const FamilyKernel>> tables = {FftKernels()};
+    const std::initializer_list<absl::Span<const FamilyKernel>> tables = {FftKernels(), LinalgKernels()};
     for (absl::Span<const FamilyKernel> table : tables) {
       for (const FamilyKernel& kernel : table) all->emplace(kernel.op, OpKernels{kernel.make, kernel.dtypes});
     }

@@ -53,7 +53,7 @@ CUDA_ROWS = (
     ("device",),
     ("compile", "memory"),
     ("kernels",),
-    ("fft",),
+    ("fft", "linalg"),
     ("",),
 )
 

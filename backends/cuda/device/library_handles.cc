@@ -9,6 +9,8 @@ namespace tensord::cuda {
 LibraryHandles::~LibraryHandles() {
   if (!context_->Enter().ok()) return;
   if (blas_lt_ != nullptr) (*libraries_->blas_lt())->cublasLtDestroy(blas_lt_);
+  if (blas_ != nullptr) (*libraries_->blas())->cublasDestroy_v2(blas_);
+  if (solver_params_ != nullptr) (*libraries_->solver())->cusolverDnDestroyParams(solver_params_);
   if (solver_ != nullptr) (*libraries_->solver())->cusolverDnDestroy(solver_);
 }
 
@@ -36,6 +38,36 @@ absl::StatusOr<SolverHandle> LibraryHandles::solver() {
   }
   solver_ = made;
   return solver_;
+}
+
+absl::StatusOr<SolverParams> LibraryHandles::solver_params() {
+  if (solver_params_ == nullptr) {
+    ASSIGN_OR_RETURN(const Solver* const library, libraries_->solver());
+    RETURN_IF_ERROR(StatusOfSolver(library->cusolverDnCreateParams(&solver_params_), "cusolverDnCreateParams"));
+  }
+  return solver_params_;
+}
+
+absl::StatusOr<BlasHandle> LibraryHandles::blas(CuAddress workspace, int64_t workspace_bytes) {
+  ASSIGN_OR_RETURN(const Blas* const library, libraries_->blas());
+  if (blas_ == nullptr) {
+    BlasHandle made = nullptr;
+    RETURN_IF_ERROR(StatusOfBlas(library->cublasCreate_v2(&made), "cublasCreate"));
+    absl::Status set = StatusOfBlas(library->cublasSetStream_v2(made, stream_), "cublasSetStream");
+    if (set.ok()) {
+      set = StatusOfBlas(library->cublasSetAtomicsMode(made, kBlasAtomicsNotAllowed), "cublasSetAtomicsMode");
+    }
+    if (set.ok()) set = StatusOfBlas(library->cublasSetMathMode(made, kBlasPedanticMath), "cublasSetMathMode");
+    if (!set.ok()) {
+      library->cublasDestroy_v2(made);
+      return set;
+    }
+    blas_ = made;
+  }
+  RETURN_IF_ERROR(StatusOfBlas(
+      library->cublasSetWorkspace_v2(blas_, reinterpret_cast<void*>(workspace), static_cast<size_t>(workspace_bytes)),
+      "cublasSetWorkspace"));
+  return blas_;
 }
 
 }  // namespace tensord::cuda

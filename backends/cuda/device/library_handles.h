@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CUDA_DEVICE_LIBRARY_HANDLES_H_
 #define TENSORD_BACKENDS_CUDA_DEVICE_LIBRARY_HANDLES_H_
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -23,8 +24,11 @@ class LibraryHandles {
   Libraries& libraries() const { return *libraries_; }
   // Products name their stream themselves.
   absl::StatusOr<BlasLtHandle> blas_lt();
-  // Its results are the same from run to run.
+  // Its results are the same from run to run. The second gives the parameters that its functions take beside it.
   absl::StatusOr<SolverHandle> solver();
+  absl::StatusOr<SolverParams> solver_params();
+  // The caller's kernel gives it a workspace, which it may use until the next call.
+  absl::StatusOr<BlasHandle> blas(CuAddress workspace, int64_t workspace_bytes);
 
  private:
   const std::shared_ptr<Context> context_;
@@ -32,6 +36,8 @@ class LibraryHandles {
   const CuStream stream_;
   BlasLtHandle blas_lt_ = nullptr;
   SolverHandle solver_ = nullptr;
+  SolverParams solver_params_ = nullptr;
+  BlasHandle blas_ = nullptr;
 };
 
 }  // namespace tensord::cuda

@@ -1,0 +1,114 @@
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/libraries/status.h"
+#include "backends/cuda/linalg/guard_text.h"
+#include "backends/cuda/linalg/matrix_kernel.h"
+#include "backends/cuda/linalg/matrix_text.h"
+#include "backends/cuda/linalg/spectra.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::cuda {
+namespace {
+
+constexpr char kEighParameters[] = "const int* is_broken, const u64* largest, R* values, T* vectors";
+
+constexpr char kEighValues[] = R"(    const i64 b = i / kN;
+    values[i] = is_broken[b] ? RealOf(NotANumber()) : values[i] / ScaleOf(largest[b]);)";
+
+constexpr char kEighVectors[] = R"(    if (is_broken[i / (kN * kN)]) vectors[i] = NotANumber();)";
+
+// Eigenvalues of Hermitian matrices, in the place of the vectors: of a batch by one call where the library has it.
+class EighKernel final : public MatrixKernel {
+ public:
+  explicit EighKernel(const BoundInstruction& instruction)
+      : MatrixKernel(instruction, Refusal::kNoConvergence), has_vectors_(instruction.results.size() == 2) {
+    infos_ = Scratch(batch_ * 4);
+    guarded_.is_broken = Scratch(batch_ * 4);
+    guarded_.largest = Scratch(batch_ * 8);
+    if (!has_vectors_) a_ = Scratch(batch_ * n_ * n_ * SizeOf(dtype_));
+  }
+
+  absl::Status Prepare(const KernelContext& context) {
+    RETURN_IF_ERROR(CheckSizes());
+    ASSIGN_OR_RETURN(
+        guarded_.load,
+        context.compiler->Compile(MatrixGuardText(
+            {.dtype = dtype_, .rows = n_, .columns = n_, .batch = batch_, .only_lower = true, .scales = true},
+            MostBlocks(context))));
+    MatrixText text(dtype_, MostBlocks(context));
+    text.Constant("kN", n_);
+    text.Add(kScaleOfText);
+    text.Each("write_values", kEighParameters, batch_ * n_, kEighValues);
+    text.Each("write_vectors", kEighParameters, has_vectors_ ? batch_ * n_ * n_ : 0, kEighVectors);
+    ASSIGN_OR_RETURN(finish_, context.compiler->Compile(text.Take()));
+    ASSIGN_OR_RETURN(const Solver* const library, context.libraries->solver());
+    is_batched_ = batch_ > 1 && library->cusolverDnXsyevBatched != nullptr;
+    ASSIGN_OR_RETURN(
+        work_, AskSolver(context.libraries, "cusolverDnXsyevd_bufferSize", [&](const SolverScope& s, SolverWork* work) {
+          return is_batched_
+                     ? s.library->cusolverDnXsyevBatched_bufferSize(
+                           s.handle, s.params, mode(), kBlasLower, n_, types_.type, nullptr, n_, types_.real_type,
+                           nullptr, types_.type, &work->device_bytes, &work->host_bytes, batch_)
+                     : s.library->cusolverDnXsyevd_bufferSize(s.handle, s.params, mode(), kBlasLower, n_, types_.type,
+                                                              nullptr, n_, types_.real_type, nullptr, types_.type,
+                                                              &work->device_bytes, &work->host_bytes);
+        }));
+    device_work_ = Scratch(static_cast<int64_t>(work_.device_bytes));
+    return Judge(context);
+  }
+
+  absl::Status Enqueue(const Launch& launch) const override {
+    const CuAddress values = launch.results[0], a = has_vectors_ ? launch.results[1] : a_.at(launch);
+    RETURN_IF_ERROR(guarded_.Enqueue(launch, a));
+    ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
+    RETURN_IF_ERROR(is_batched_ ? EnqueueBatch(launch, s, a, values) : EnqueueEach(launch, s, a, values));
+    RETURN_IF_ERROR(
+        finish_->Enqueue(launch.stream, {guarded_.is_broken.at(launch), guarded_.largest.at(launch), values, a}));
+    return EnqueueJudgement(launch);
+  }
+  std::string Describe() const override {
+    return is_batched_ ? absl::StrCat("cuSOLVER syevBatched, batch of ", batch_)
+                       : absl::StrCat("cuSOLVER syevd, ", batch_, " calls");
+  }
+
+ private:
+  int mode() const { return has_vectors_ ? kSolverVectors : kSolverNoVectors; }
+
+  absl::Status EnqueueBatch(const Launch& launch, const SolverScope& s, CuAddress a, CuAddress values) const {
+    std::vector<char> host(work_.host_bytes);
+    return StatusOfSolver(s.library->cusolverDnXsyevBatched(
+                              s.handle, s.params, mode(), kBlasLower, n_, types_.type, Pointer(a), n_, types_.real_type,
+                              Pointer(values), types_.type, Pointer(device_work_.at(launch)), work_.device_bytes,
+                              host.data(), work_.host_bytes, Info(infos_.at(launch), 0), batch_),
+                          "cusolverDnXsyevBatched");
+  }
+  absl::Status EnqueueEach(const Launch& launch, const SolverScope& s, CuAddress a, CuAddress values) const {
+    std::vector<char> host(work_.host_bytes);
+    for (int64_t b = 0; b < batch_; ++b) {
+      RETURN_IF_ERROR(StatusOfSolver(
+          s.library->cusolverDnXsyevd(
+              s.handle, s.params, mode(), kBlasLower, n_, types_.type, Pointer(Element(a, b * n_ * n_, dtype_)), n_,
+              types_.real_type, Pointer(Element(values, b * n_, real_)), types_.type, Pointer(device_work_.at(launch)),
+              work_.device_bytes, host.data(), work_.host_bytes, Info(infos_.at(launch), b)),
+          "cusolverDnXsyevd"));
+    }
+    return absl::OkStatus();
+  }
+
+  const bool has_vectors_;
+  bool is_batched_ = false;
+  GuardedMatrices guarded_;
+  ScratchPart a_;  // of values alone
+  SolverWork work_;
+  ScratchPart device_work_;
+  std::shared_ptr<const LoadedKernel> finish_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeEigh(const BoundInstruction& instruction, const KernelContext& context) {
+  auto kernel = std::make_unique<EighKernel>(instruction);
+  RETURN_IF_ERROR(kernel->Prepare(context));
+  return kernel;
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/linalg/division_text.h"
+#include "backends/cuda/linalg/factorizations.h"
+#include "backends/cuda/linalg/lu_factors.h"
+#include "backends/cuda/linalg/matrix_text.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::cuda {
+namespace {
+
+constexpr char kLuParameters[] =
+    "const T* a, T* factors, i64* pivots, int* infos, const int* is_broken, i64* order, T* permutation, T* lower, "
+    "T* upper, T* parity";
+
+constexpr char kLuDivide[] = R"(    T* packed = factors + i * kM * kN;
+    if (HasTinyPivot(packed, kM, kK)) {
+      for (i64 e = threadIdx.x; e < kM * kN; e += kThreads) packed[e] = a[i * kM * kN + e];
+      __syncthreads();
+      FactorByDivision(kM, kN, packed, pivots + i * kK, infos + i);
+    })";
+
+// The row of A that each row of P A is.
+constexpr char kLuOrder[] = R"(    i64* rows = order + i * kM;
+    for (i64 r = 0; r < kM; ++r) rows[r] = r;
+    R sign = 1;
+    for (i64 k = 0; k < kK; ++k) {
+      const i64 pivot = pivots[i * kK + k] - 1;
+      if (pivot == k) continue;
+      const i64 row = rows[k];
+      rows[k] = rows[pivot];
+      rows[pivot] = row;
+      sign = -sign;
+    }
+    parity[i] = Number(sign, 0);)";
+
+constexpr char kLuPermutation[] = R"(    const i64 b = i / (kM * kM), row = i % kM, column = i / kM % kM;
+    permutation[i] = Number(order[b * kM + row] == column ? 1 : 0, 0);)";
+
+constexpr char kLuLower[] = R"(    const i64 b = i / (kM * kK), row = i % kM, column = i / kM % kK;
+    lower[i] = row < column    ? Number(0, 0)
+               : row == column ? Number(1, 0)
+               : is_broken[b]  ? NotANumber()
+                               : factors[b * kM * kN + row + column * kM];)";
+
+constexpr char kLuUpper[] = R"(    const i64 b = i / (kK * kN), row = i % kK, column = i / kK % kN;
+    upper[i] = row > column   ? Number(0, 0)
+               : is_broken[b] ? NotANumber()
+                              : factors[b * kM * kN + row + column * kM];)";
+
+// P A = L U. A singular matrix is no error.
+class LuResultKernel final : public LuKernel {
+ public:
+  explicit LuResultKernel(const BoundInstruction& instruction) : LuKernel(instruction, Refusal::kInternal) {
+    order_ = Scratch(batch_ * m_ * 8);
+  }
+
+  absl::Status Prepare(const KernelContext& context) {
+    RETURN_IF_ERROR(PrepareFactors(context));
+    const int64_t k = std::min(m_, n_);
+    MatrixText text(dtype_, MostBlocks(context));
+    text.Constant("kM", m_);
+    text.Constant("kN", n_);
+    text.Constant("kK", k);
+    text.Add(kDivisionText);
+    text.EachByBlock("divide", kLuParameters, batch_, kLuDivide);
+    text.Each("order_rows", kLuParameters, batch_, kLuOrder);
+    text.Each("write_permutation", kLuParameters, batch_ * m_ * m_, kLuPermutation);
+    text.Each("write_lower", kLuParameters, batch_ * m_ * k, kLuLower);
+    text.Each("write_upper", kLuParameters, batch_ * k * n_, kLuUpper);
+    ASSIGN_OR_RETURN(take_apart_, context.compiler->Compile(text.Take()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Enqueue(const Launch& launch) const override {
+    ASSIGN_OR_RETURN(const SolverScope scope, SolverScopeOf(launch));
+    RETURN_IF_ERROR(EnqueueFactors(launch, scope));
+    return take_apart_->Enqueue(
+        launch.stream,
+        {launch.operands[0], factors_.at(launch), pivots_.at(launch), infos_.at(launch), guarded_.is_broken.at(launch),
+         order_.at(launch), launch.results[0], launch.results[1], launch.results[2], launch.results[3]});
+  }
+  std::string Describe() const override { return absl::StrCat("cuSOLVER getrf, ", batch_, " calls"); }
+
+ private:
+  ScratchPart order_;
+  std::shared_ptr<const LoadedKernel> take_apart_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLu(const BoundInstruction& instruction, const KernelContext& context) {
+  auto kernel = std::make_unique<LuResultKernel>(instruction);
+  RETURN_IF_ERROR(kernel->Prepare(context));
+  return kernel;
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,28 @@
+#ifndef TENSORD_BACKENDS_CUDA_LINALG_LU_FACTORS_H_
+#define TENSORD_BACKENDS_CUDA_LINALG_LU_FACTORS_H_
+
+#include "backends/cuda/linalg/matrix_kernel.h"
+
+namespace tensord::cuda {
+
+// A kernel that needs LU factors of its first operand: in scratch, with LAPACK's pivots. Matrices that are not finite
+// are factored as the identity. What has to be done again by division is left to the kernel's own text.
+class LuKernel : public MatrixKernel {
+ protected:
+  LuKernel(const BoundInstruction& instruction, Refusal refusal);
+
+  absl::Status PrepareFactors(const KernelContext& context);
+  absl::Status EnqueueFactors(const Launch& launch, const SolverScope& scope) const;
+
+  GuardedMatrices guarded_;
+  ScratchPart factors_;
+  ScratchPart pivots_;  // min(m, n) numbers of 64 bits a matrix, from 1
+
+ private:
+  SolverWork work_;
+  ScratchPart device_work_;
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_LINALG_LU_FACTORS_H_

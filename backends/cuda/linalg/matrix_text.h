@@ -1,0 +1,51 @@
+#ifndef TENSORD_BACKENDS_CUDA_LINALG_MATRIX_TEXT_H_
+#define TENSORD_BACKENDS_CUDA_LINALG_MATRIX_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "backends/cuda/codegen/kernel_text.h"
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cuda {
+
+// CUDA C++ over batches of column-major matrices, while it grows: T is the element, R the real type of its precision,
+// Wide the element in double precision, and each number that a text is made for is a constant.
+//
+//   MatrixText text(DType::kC64, most_blocks);
+//   text.Constant("kN", n);
+//   text.Each("scale", "T* a, const R* by", batch * n * n, "a[i] = Times(a[i], by[i / (kN * kN)]);");
+//   text.Take()
+class MatrixText {
+ public:
+  MatrixText(DType dtype, int64_t most_blocks);
+
+  void Constant(absl::string_view name, int64_t value);
+  // Adds functions or types.
+  void Add(absl::string_view text);
+  // Adds an entry that does `body` for each i below `count`, and its launch.
+  void Each(absl::string_view entry, absl::string_view parameters, int64_t count, absl::string_view body);
+  // Adds an entry of which a block of kThreads threads does `body` for each i below `count`, and its launch. All
+  // threads come to every barrier in it.
+  void EachByBlock(absl::string_view entry, absl::string_view parameters, int64_t count, absl::string_view body);
+
+  // Returns the kernel, whose entries take the same pointers.
+  KernelText Take() { return std::move(text_); }
+
+  static constexpr int kThreads = 128;
+  static constexpr int64_t kBlocksPerProcessor = 16;  // at most
+
+ private:
+  void Entry(absl::string_view entry, absl::string_view parameters, int64_t count, int64_t per_block,
+             absl::string_view begin, absl::string_view body);
+
+  const int64_t most_blocks_;
+  KernelText text_;
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_LINALG_MATRIX_TEXT_H_

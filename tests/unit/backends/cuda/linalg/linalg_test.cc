@@ -1,0 +1,294 @@
+// The family linalg on cuSOLVER: the properties of its results, and the matrices at which it ends or gives NaN.
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/testlib/numbers/linalg_properties.h"
+#include "tests/testlib/numbers/literal_of.h"
+#include "tests/unit/backends/cuda/beside_cpu.h"
+
+namespace tensord::cuda {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr DType kFieldDTypes[] = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
+
+// A graph of the call alone, with all its results.
+Graph GraphOf(const LinalgCall& call) {
+  Graph graph;
+  graph.set_name("g");
+  Node node{.name = "n", .op = &Def(call.op), .attrs = call.attrs};
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    node.operands.push_back(graph.AddInput(absl::StrCat("x", i), ToTensorType(call.operands[i].type())));
+  }
+  node.num_results = static_cast<int32_t>(call.ResultTypes().size());
+  const int32_t results = node.num_results;
+  const ValueId first = graph.AddNode(std::move(node));
+  for (int32_t i = 0; i < results; ++i) graph.AddOutput(absl::StrCat("y", i), ValueId{first.index + i});
+  return graph;
+}
+
+// A graph of one op of the family, with all its results, on operands of these types.
+std::string TextOf(absl::string_view op, int results, const std::vector<Literal>& operands,
+                   absl::string_view attrs = "") {
+  std::vector<std::string> names;
+  std::string text = "graph \"g\" {\n";
+  for (const Literal& operand : operands) {
+    names.push_back(absl::StrCat("%x", names.size()));
+    absl::StrAppend(&text, "  ", names.back(), " = input : ", ToString(operand.type()), "\n");
+  }
+  absl::StrAppend(&text, "  %y", results > 1 ? absl::StrCat(":", results) : "", " = tensord.linalg.v1.", op, "(",
+                  absl::StrJoin(names, ", "), ")", attrs, "\n");
+  for (int i = 0; i < results; ++i) {
+    absl::StrAppend(&text, "  output \"y", i, "\" = %y", results > 1 ? absl::StrCat(":", i) : "", "\n");
+  }
+  return absl::StrCat(text, "}\n");
+}
+
+class CudaLinalgTest : public BesideCpuTest {
+ protected:
+  absl::StatusOr<std::vector<Literal>> RunCall(Backend* backend, const LinalgCall& call) {
+    return CompileAndRun(GraphOf(call), {.backend = backend}, call.operands);
+  }
+  void ExpectCallProperties(Backend* backend, const LinalgCall& call) {
+    SCOPED_TRACE(call.Name());
+    const auto results = RunCall(backend, call);
+    ASSERT_TRUE(results.ok()) << results.status();
+    ExpectProperties(call, *results);
+  }
+  // Real numbers, by columns.
+  static Literal Matrices(const std::vector<double>& values, Shape shape) {
+    return LiteralOf(values, std::move(shape));
+  }
+
+  std::mt19937 small_random_{5};
+};
+
+// A part of all calls: each is several kernels for the host's compiler.
+TEST_F(CudaLinalgTest, ResultsHaveTheirProperties) {
+  hostCudaSet("DELAY_US", "100");
+  const std::unique_ptr<Backend> backend = Made();
+  int count = 0;
+  ForEachRandomCall([&](const LinalgCall& call) {
+    if (count++ % 23 == 0) ExpectCallProperties(backend.get(), call);
+  });
+  EXPECT_GT(count, 200);
+}
+
+TEST_F(CudaLinalgTest, EachOpInEachDtype) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const DType dtype : kFieldDTypes) {
+    const Literal a = RandomMatrices(dtype, {4, 4, 3}, &small_random_);
+    const Literal tall = RandomMatrices(dtype, {5, 3, 2}, &small_random_);
+    const Literal wide = RandomMatrices(dtype, {3, 5}, &small_random_);
+    ExpectCallProperties(backend.get(),
+                         LinalgCall(LinalgOp::kCholesky, {RandomPositiveDefinite(dtype, {4, 4, 3}, &small_random_)}));
+    for (const Literal& operand : {a, tall, wide}) {
+      for (const LinalgOp op : {LinalgOp::kLu, LinalgOp::kHouseholderQr, LinalgOp::kSvdValues}) {
+        ExpectCallProperties(backend.get(), LinalgCall(op, {operand}));
+      }
+      for (const bool full : {false, true}) {
+        for (const LinalgOp op : {LinalgOp::kQr, LinalgOp::kSvd}) {
+          LinalgCall call(op, {operand});
+          call.attrs.Set("full", full);
+          ExpectCallProperties(backend.get(), call);
+        }
+      }
+    }
+    for (const LinalgOp op : {LinalgOp::kEigh, LinalgOp::kEighValues, LinalgOp::kEig, LinalgOp::kEigValues}) {
+      ExpectCallProperties(backend.get(), LinalgCall(op, {a}));
+    }
+    ExpectCallProperties(backend.get(),
+                         LinalgCall(LinalgOp::kSolve, {a, RandomMatrices(dtype, {4, 2, 3}, &small_random_)}));
+    for (const bool left : {false, true}) {
+      for (const int64_t transpose : {0, 1, 2}) {
+        LinalgCall call(LinalgOp::kTriangularSolve, {RandomTriangles(dtype, {4, 4}, &small_random_),
+                                                     RandomMatrices(dtype, {4, 4}, &small_random_)});
+        call.attrs.Set("left_side", left);
+        call.attrs.Set("lower", transpose != 1);
+        call.attrs.Set("transpose_a", transpose);
+        ExpectCallProperties(backend.get(), call);
+      }
+    }
+  }
+}
+
+// Those that the engine makes of other ops; where a core op has no kernel yet, they are refused.
+TEST_F(CudaLinalgTest, CompositionsAreAsOnTheCpu) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const DType dtype : kFieldDTypes) {
+    const Literal a = RandomMatrices(dtype, {4, 4, 2}, &small_random_);
+    const Tolerance tolerance = {.norm_relative = SizeOf(RealPartOf(dtype)) == 4 ? 1e-4 : 1e-12, .least_norm = 1};
+    const std::pair<absl::string_view, int> kOps[] = {
+        {"Inverse", 1}, {"Determinant", 1}, {"SignLogDeterminant", 2}, {"PseudoInverse", 1}, {"MatrixRank", 1}};
+    for (const auto& [op, results] : kOps) {
+      const std::string text = TextOf(op, results, {a});
+      const auto run = Run(backend.get(), text, {a});
+      if (!run.ok() && ReasonOf(run.status()) == "UNSUPPORTED_ON_DEVICE") continue;
+      ExpectAsOnCpu(backend.get(), text, {a}, tolerance);
+    }
+  }
+}
+
+TEST_F(CudaLinalgTest, DeterminantsAreThoseOfTheCpu) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const DType dtype : kFieldDTypes) {
+    const Literal triangles = RandomTriangles(dtype, {9, 9, 3}, &small_random_);
+    ExpectAsOnCpu(backend.get(), TextOf("TriangularDeterminant", 3, {triangles}), {triangles}, {.ulps = 4});
+    // Rows that are far apart.
+    Literal uneven = RandomMatrices(dtype, {4, 4}, &small_random_);
+    VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+      if constexpr (RealElement<T> || ComplexElement<T>) {
+        const auto values = uneven.mutable_values<T>();
+        for (size_t column = 0; column < 4; ++column) {
+          values[column * 4 + 1] *= decltype(std::real(T()))(SizeOf(RealPartOf(dtype)) == 4 ? 0x1p100 : 0x1p900);
+        }
+      }
+    });
+    ExpectAsOnCpu(backend.get(), TextOf("Equilibrate", 2, {uneven}), {uneven}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("Equilibrate", 2, {triangles}), {triangles}, {});
+  }
+  const Literal edges = Matrices({0, 0, 0, 0, -1e300, 0, 0, 0, 1e300, kNaN, 0, 0, 0, 1, 0, 0, 0, 2}, {3, 3, 2});
+  ExpectAsOnCpu(backend.get(), TextOf("TriangularDeterminant", 3, {edges}), {edges}, {});
+}
+
+TEST_F(CudaLinalgTest, MatricesWithoutElements) {
+  const std::unique_ptr<Backend> backend = Made();
+  const Literal kEmpty[] = {Matrices({}, {0, 0}), Matrices({}, {0, 0, 2}), Matrices({}, {3, 3, 0}),
+                            Matrices({}, {3, 0}), Matrices({}, {0, 3})};
+  for (const Literal& a : kEmpty) {
+    const bool is_square = a.shape()[0] == a.shape()[1];
+    ExpectAsOnCpu(backend.get(), TextOf("Lu", 4, {a}), {a}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("Qr", 2, {a}, " {full = true}"), {a}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("Svd", 3, {a}, " {full = true}"), {a}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("Svd", 3, {a}), {a}, {});
+    if (!is_square) continue;
+    ExpectAsOnCpu(backend.get(), TextOf("Cholesky", 1, {a}), {a}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("Eigh", 2, {a}), {a}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("Eig", 2, {a}), {a}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("TriangularDeterminant", 3, {a}), {a}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("Equilibrate", 2, {a}), {a}, {});
+  }
+}
+
+// Three matrices, of which the second one has a NaN where it is read: the others have the bits that they have with any
+// other second one.
+TEST_F(CudaLinalgTest, ANaNStaysInItsMatrix) {
+  const std::unique_ptr<Backend> backend = Made();
+  const std::pair<absl::string_view, int> kOps[] = {{"Lu", 4},         {"Svd", 3}, {"SvdValues", 1}, {"Eigh", 2},
+                                                    {"EighValues", 1}, {"Eig", 2}, {"EigValues", 1}};
+  const Literal whole = RandomMatrices(DType::kF64, {3, 3, 3}, &small_random_);
+  for (const double bad : {kNaN, std::numeric_limits<double>::infinity()}) {
+    Literal broken = whole;
+    broken.mutable_values<double>()[9 + 2] = bad;  // in the lower triangle
+    for (const auto& [op, results] : kOps) {
+      SCOPED_TRACE(op);
+      const std::string text = TextOf(op, results, {whole});
+      const auto want = Run(backend.get(), text, {whole}), got = Run(backend.get(), text, {broken});
+      const auto on_cpu = Run(cpu_.get(), text, {broken});
+      ASSERT_TRUE(want.ok() && got.ok() && on_cpu.ok()) << got.status();
+      for (size_t i = 0; i < got->size(); ++i) {
+        const size_t bytes = (*got)[i].bytes().size() / 3;
+        EXPECT_EQ((*got)[i].bytes().substr(0, bytes), (*want)[i].bytes().substr(0, bytes));
+        EXPECT_EQ((*got)[i].bytes().substr(2 * bytes), (*want)[i].bytes().substr(2 * bytes));
+        const auto second = [&](const Literal& x) {
+          Shape shape = x.shape();
+          shape.back() = 1;
+          return *Literal::FromBytes({x.dtype(), shape}, x.bytes().substr(bytes, bytes));
+        };
+        EXPECT_EQ(Difference(second((*got)[i]), second((*on_cpu)[i]), {}), "");
+      }
+    }
+    const Literal b = RandomMatrices(DType::kF64, {3, 2, 3}, &small_random_);
+    const auto solved = Run(backend.get(), TextOf("Solve", 1, {broken, b}), {broken, b});
+    ASSERT_TRUE(solved.ok()) << solved.status();
+    for (size_t i = 0; i < 18; ++i) EXPECT_EQ(std::isnan((*solved)[0].values<double>()[i]), i / 6 == 1) << i;
+  }
+}
+
+TEST_F(CudaLinalgTest, RefusalsNameTheMatrix) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto refusal = [&](absl::string_view text, const std::vector<Literal>& arguments) {
+    const auto on_cpu = Run(cpu_.get(), text, arguments), got = Run(backend.get(), text, arguments);
+    EXPECT_FALSE(got.ok());
+    EXPECT_EQ(got.status().message(), on_cpu.status().message());
+    EXPECT_EQ(ReasonOf(got.status()), ReasonOf(on_cpu.status()));
+    return ReasonOf(got.status());
+  };
+  std::vector<double> identities(4 * 6, 0);
+  for (size_t i = 0; i < 6; ++i) identities[i * 4] = identities[i * 4 + 3] = 1;
+  std::vector<double> bad = identities;
+  bad[4 * 4 + 3] = -1;
+  bad[5 * 4] = -1;
+  EXPECT_EQ(refusal(TextOf("Cholesky", 1, {Matrices(bad, {2, 2, 2, 3})}), {Matrices(bad, {2, 2, 2, 3})}),
+            "MATRIX_NOT_POSITIVE_DEFINITE");
+  bad = identities;
+  bad[3 * 4 + 3] = kNaN;
+  EXPECT_EQ(refusal(TextOf("Cholesky", 1, {Matrices(bad, {2, 2, 6})}), {Matrices(bad, {2, 2, 6})}),
+            "MATRIX_NOT_POSITIVE_DEFINITE");
+  bad = identities;
+  bad[2 * 4 + 3] = 0;
+  const std::vector<Literal> system = {Matrices(bad, {2, 2, 6}), Matrices(std::vector<double>(12, 1), {2, 1, 6})};
+  EXPECT_EQ(refusal(TextOf("Solve", 1, system), system), "MATRIX_SINGULAR");
+}
+
+TEST_F(CudaLinalgTest, PivotsWithoutReciprocal) {
+  const std::unique_ptr<Backend> backend = Made();
+  const double tiny = 4 * std::numeric_limits<double>::denorm_min();
+  const Literal a = Matrices({0, tiny, 0, tiny, 0, 0, 0, 0, 1}, {3, 3});
+  ExpectAsOnCpu(backend.get(), TextOf("Lu", 4, {a}), {a}, {});
+  const Literal b = Matrices({2 * tiny, 3 * tiny, 5, tiny, tiny, 1}, {3, 2});
+  ExpectAsOnCpu(backend.get(), TextOf("Solve", 1, {a, b}), {a, b}, {});
+  const Literal lower = Matrices({tiny, tiny, 0, 0, tiny, 1, 0, 0, 1}, {3, 3});
+  ExpectAsOnCpu(backend.get(), TextOf("TriangularSolve", 1, {lower, b}, " {lower = true, left_side = true}"),
+                {lower, b}, {});
+}
+
+TEST_F(CudaLinalgTest, NumbersFarFromOne) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const double scale : {1e-290, 1e290}) {
+    Literal a = RandomMatrices(DType::kF64, {5, 4}, &small_random_);
+    for (double& x : a.mutable_values<double>()) x *= scale;
+    ExpectAsOnCpu(backend.get(), TextOf("SvdValues", 1, {a}), {a}, {.norm_relative = 1e-13});
+    Literal square = RandomMatrices(DType::kF64, {4, 4, 2}, &small_random_);
+    for (double& x : square.mutable_values<double>()) x *= scale;
+    ExpectAsOnCpu(backend.get(), TextOf("EighValues", 1, {square}), {square}, {.norm_relative = 1e-13});
+  }
+}
+
+// An older library is opened, and has the functions of its time.
+TEST_F(CudaLinalgTest, OlderLibraries) {
+  const std::unique_ptr<Backend> backend = Made();
+  auto* const solver = const_cast<Solver*>(*libraries_->solver());
+  solver->cusolverDnXgeev = nullptr;
+  solver->cusolverDnXsyevBatched = nullptr;
+  const Literal a = RandomMatrices(DType::kF64, {3, 3, 2}, &small_random_);
+  const auto refused = Run(backend.get(), TextOf("Eig", 2, {a}), {a});
+  EXPECT_EQ(ReasonOf(refused.status()), "UNSUPPORTED_ON_DEVICE");
+  EXPECT_TRUE(absl::StrContains(refused.status().message(), "CUDA 12.8")) << refused.status();
+  ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kEigh, {a}));
+}
+
+TEST_F(CudaLinalgTest, EachCallMayFail) {
+  const Literal a = RandomMatrices(DType::kF64, {3, 3, 2}, &small_random_);
+  const Literal definite = RandomPositiveDefinite(DType::kF64, {3, 3}, &small_random_);
+  const Literal one = RandomMatrices(DType::kF64, {3, 3}, &small_random_);
+  ExpectFailuresLeaveNothing({"cusolverDnCreate", "cusolverDnSetStream", "cusolverDnSetDeterministicMode",
+                              "cusolverDnCreateParams", "cusolverDnXpotrf_bufferSize", "cusolverDnXpotrf"},
+                             TextOf("Cholesky", 1, {definite}), {definite});
+  ExpectFailuresLeaveNothing({"cusolverDnXgetrf_bufferSize", "cusolverDnXgetrf", "cusolverDnXgetrs"},
+                             TextOf("Solve", 1, {a, a}), {a, a});
+  ExpectFailuresLeaveNothing({"cublasCreate_v2", "cublasSetStream_v2", "cublasSetAtomicsMode", "cublasSetMathMode",
+                              "cublasSetWorkspace_v2", "cublasDtrsm_v2_64"},
+                             TextOf("TriangularSolve", 1, {one, one}), {one, one});
+  ExpectFailuresLeaveNothing({"cusolverDnXgeqrf_bufferSize", "cusolverDnXgeqrf"}, TextOf("Qr", 2, {one}), {one});
+  ExpectFailuresLeaveNothing({"cusolverDnXsyevBatched"}, TextOf("Eigh", 2, {a}), {a});
+  ExpectFailuresLeaveNothing({"cusolverDnXsyevd_bufferSize", "cusolverDnXsyevd"}, TextOf("Eigh", 2, {one}), {one});
+  ExpectFailuresLeaveNothing({"cusolverDnXgesvd_bufferSize", "cusolverDnXgesvd"}, TextOf("Svd", 3, {one}), {one});
+  ExpectFailuresLeaveNothing({"cusolverDnXgeev_bufferSize", "cusolverDnXgeev"}, TextOf("Eig", 2, {one}), {one});
+}
+
+}  // namespace
+}  // namespace tensord::cuda
