@@ -20,7 +20,7 @@ namespace tensord::cuda {
 namespace {
 
 constexpr int64_t kDotScratchAlignment = 256;
-constexpr int64_t kCopyBlocksPerProcessor = 16;  // of a copy
+constexpr int64_t kDotCopyBlocks = 16;  // a processor
 
 // Sums of nothing.
 class ZerosKernel final : public Kernel {
@@ -82,7 +82,7 @@ class DotKernel final : public Kernel {
   absl::Status AddCopy(const std::optional<StridedCopy>& copy, DType dense, const KernelContext& context,
                        DotCopy* added) {
     if (!copy.has_value()) return absl::OkStatus();
-    const int64_t most_blocks = context.compiler->printing().num_processors * kCopyBlocksPerProcessor;
+    const int64_t most_blocks = context.compiler->printing().num_processors * kDotCopyBlocks;
     ASSIGN_OR_RETURN(added->kernel, context.compiler->Compile(StridedCopyText(*copy, most_blocks)));
     added->bytes = copy->num_elements() * SizeOf(dense);
     added->offset = scratch_bytes_;
