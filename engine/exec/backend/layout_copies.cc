@@ -274,7 +274,8 @@ absl::StatusOr<LayoutCopies> AllCopies(const BoundInstruction& instruction) {
   if (Is(op, CoreOp::kPadToMatch)) return PadToMatch(instruction);
   if (Is(op, CoreOp::kDynamicTruncate)) return DynamicTruncate(instruction);
   if (Is(op, CoreOp::kOptimizationBarrier)) return OptimizationBarrier(instruction);
-  return Refuse(Refusal::kInternal, absl::StrCat("the op ", op.name, " is no copy of elements to known places"));
+  return Refuse(Refusal::kUnsupportedOnDevice,
+                absl::StrCat("the op ", op.name, " does not move elements to known places"));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ struct LayoutCopies {
 };
 
 // Returns the copies of transpose, reshape, broadcast_in_dim, slice, pad, concatenate, reverse, extract_diag,
-// embed_diag, pad_to_match, dynamic_truncate and optimization_barrier, on every dtype. INTERNAL for other ops.
+// embed_diag, pad_to_match, dynamic_truncate and optimization_barrier, on every dtype. UNSUPPORTED_ON_DEVICE for other
+// ops.
 absl::StatusOr<LayoutCopies> LayoutCopiesOf(const BoundInstruction& instruction);
 
 }  // namespace tensord
