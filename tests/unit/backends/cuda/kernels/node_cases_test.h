@@ -42,7 +42,7 @@ class NodeCasesTest : public CudaTest {
     std::vector<NodeCase> chosen;
     for (auto& [key, cases] : all) {
       const size_t step = std::max<size_t>(1, (cases.size() + most - 1) / most);
-      for (size_t i = 0; i < cases.size(); i += step) chosen.push_back(std::move(cases[i]));
+      for (size_t i = step / 2; i < cases.size(); i += step) chosen.push_back(std::move(cases[i]));
     }
     return chosen;
   }
