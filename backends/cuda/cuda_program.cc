@@ -22,18 +22,23 @@ absl::string_view WrittenName(const SegmentInstruction& segment) {
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(absl::Span<const SegmentInstruction> segments,
                                                                  const KernelContext& context) {
+  return CreateOf(segments, [&](const BoundInstruction& instruction) { return MakeKernelOf(instruction, context); });
+}
+
+absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<const SegmentInstruction> segments,
+                                                                   Maker make) {
   auto program = std::make_unique<CudaProgram>();
   for (const SegmentInstruction& segment : segments) {
     RETURN_IF_ERROR(CheckStopped());
-    const absl::Status appended = program->Append(segment, context);
+    const absl::Status appended = program->Append(segment, make);
     if (!appended.ok()) return WithNode(appended, std::string(segment.node), WrittenName(segment));
   }
   return program;
 }
 
-absl::Status CudaProgram::Append(const SegmentInstruction& segment, const KernelContext& context) {
+absl::Status CudaProgram::Append(const SegmentInstruction& segment, Maker make) {
   Step step;
-  ASSIGN_OR_RETURN(step.kernel, MakeKernelOf(segment.bound, context));
+  ASSIGN_OR_RETURN(step.kernel, make(segment.bound));
   step.operands.assign(segment.operands.begin(), segment.operands.end());
   step.results.assign(segment.results.begin(), segment.results.end());
   if (step.kernel->judges()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -27,6 +28,10 @@ class CudaProgram final : public PreparedSession {
   // that there is no kernel for; breaks off as CheckStopped says.
   static absl::StatusOr<std::unique_ptr<CudaProgram>> Create(absl::Span<const SegmentInstruction> segments,
                                                              const KernelContext& context);
+  // Does the same with kernels that `make` makes.
+  using Maker = absl::FunctionRef<absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction&)>;
+  static absl::StatusOr<std::unique_ptr<CudaProgram>> CreateOf(absl::Span<const SegmentInstruction> segments,
+                                                               Maker make);
 
   size_t num_segments() const { return steps_.size(); }
   // Enqueues a segment. `slots` and `scratch` as in BackendSession::Run; `workspace` has workspace_bytes().
@@ -56,7 +61,7 @@ class CudaProgram final : public PreparedSession {
     std::string node;
     std::string op;
   };
-  absl::Status Append(const SegmentInstruction& segment, const KernelContext& context);
+  absl::Status Append(const SegmentInstruction& segment, Maker make);
 
   std::vector<Step> steps_;
   std::vector<JudgingStep> judges_;
