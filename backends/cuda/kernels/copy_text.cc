@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kCopyThreads = 256;
 constexpr int64_t kRowsAtOnce = 4;  // elements or vectors that a thread has on their way
-constexpr int64_t kCopyBlocksPerProcessor = 8;
+constexpr int64_t kStageBlocksPerProcessor = 8;
 constexpr size_t kPartsPerLaunch = 32;
 constexpr int64_t kCopyVectorBytes = 16;
 
@@ -81,7 +81,7 @@ class CopyPrinter {
 
   CudaLaunch Print(const std::string& entry, std::vector<PlannedPart> parts, const CudaOptions& options) {
     const int64_t most =
-        std::max<int64_t>(1, options.num_processors * kCopyBlocksPerProcessor / static_cast<int64_t>(parts.size()));
+        std::max<int64_t>(1, options.num_processors * kStageBlocksPerProcessor / static_cast<int64_t>(parts.size()));
     int64_t blocks = 0;
     for (PlannedPart& part : parts) {
       part.first_block = blocks;

@@ -74,12 +74,42 @@ absl::StatusOr<MicroProgram> PrintedProgram(const BoundInstruction& instruction)
                 absl::StrCat("CUDA devices have no printed kernel of ", instruction.op->name));
 }
 
+constexpr int64_t kVectorAlignment = 16;
+
+// A kernel whose threads move vectors, for pointers that are multiples of them, and one for all others: tensors may be
+// views, and so have the alignment of an element only.
+class AlignedKernel final : public Kernel {
+ public:
+  AlignedKernel(std::unique_ptr<Kernel> aligned, std::unique_ptr<Kernel> other)
+      : aligned_(std::move(aligned)), other_(std::move(other)) {}
+
+  absl::Status Enqueue(const Launch& launch) const override {
+    CuAddress all = 0;
+    for (const CuAddress address : launch.operands) all |= address;
+    for (const CuAddress address : launch.results) all |= address;
+    return (all % kVectorAlignment == 0 ? aligned_ : other_)->Enqueue(launch);
+  }
+  int64_t scratch_bytes() const override { return std::max(aligned_->scratch_bytes(), other_->scratch_bytes()); }
+  std::string Describe() const override { return absl::StrCat(aligned_->Describe(), ", by vectors"); }
+
+ private:
+  const std::unique_ptr<Kernel> aligned_;
+  const std::unique_ptr<Kernel> other_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakePrintedKernel(const BoundInstruction& instruction,
                                                           const KernelContext& context) {
   ASSIGN_OR_RETURN(const MicroProgram program, PrintedProgram(instruction));
-  return TextKernel::Make(PrintCuda(program, context.compiler->printing()), "printed", context);
+  const KernelText text = PrintCuda(program, context.compiler->printing());
+  CudaOptions aligned = context.compiler->printing();
+  aligned.pointer_alignment_bytes = kVectorAlignment;
+  const KernelText vectors = PrintCuda(program, aligned);
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, TextKernel::Make(text, "printed", context));
+  if (vectors.source == text.source) return kernel;
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> by_vectors, TextKernel::Make(vectors, "printed", context));
+  return std::make_unique<AlignedKernel>(std::move(by_vectors), std::move(kernel));
 }
 
 }  // namespace tensord::cuda

@@ -128,6 +128,40 @@ TEST_F(CudaSessionTest, ProgramsGiveTheBitsOfTheCpu) {
   EXPECT_EQ(*profiled, *Results(cpu_.get(), kSums, kSumTypes));
 }
 
+// Large maps are printed twice: for pointers at multiples of 16 bytes, and for views that begin anywhere.
+TEST_F(CudaSessionTest, ViewsThatAreNotAlignedHaveTheirKernel) {
+  const std::unique_ptr<Backend> backend = Made();
+  const int64_t n = 300000;
+  const std::vector<ConcreteType> types = MapTypes(n / 3);
+  const auto on_cpu = Results(cpu_.get(), kMaps, types);
+  ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
+  const auto program = Compile(ParsedGraph(kMaps), {.device = "d:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (const int64_t offset_bytes : {0, 4}) {
+    RunRequest run;
+    run.program = *program;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const RunTensor host = Argument(types[i], static_cast<int64_t>(i));
+      const std::shared_ptr<Buffer> buffer = *backend->Allocate(host.type.num_bytes() + offset_bytes);
+      ASSERT_TRUE(backend
+                      ->Write(buffer.get(), offset_bytes,
+                              {static_cast<const char*>(host.bytes.get()), static_cast<size_t>(host.type.num_bytes())})
+                      .ok());
+      RunTensor argument{.type = host.type};
+      argument.buffer = Buffer::View(buffer, offset_bytes, host.type.num_bytes());
+      run.arguments.push_back(std::move(argument));
+    }
+    const auto outcome = RunProgram(run, absl::ZeroDuration());
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    for (size_t r = 0; r < outcome->results.size(); ++r) {
+      const RunTensor& result = outcome->results[r];
+      EXPECT_TRUE(absl::string_view(static_cast<const char*>(result.bytes.get()),
+                                    static_cast<size_t>(result.type.num_bytes())) == (*on_cpu)[r])
+          << offset_bytes << " " << r;
+    }
+  }
+}
+
 TEST_F(CudaSessionTest, EqualKernelsAreCompiledOnce) {
   const std::unique_ptr<Backend> backend = Made();
   const auto program = Compile(ParsedGraph(kSums), {.device = "d:0"}, Fingerprint(), backend.get());
