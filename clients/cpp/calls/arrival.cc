@@ -47,16 +47,14 @@ absl::StatusOr<ExecuteAnswer> Arrival::Wait() {
 
 void Arrival::Then(Callback callback) {
   std::unique_lock<std::mutex> lock(mutex_);
-  callbacks_.push_back(std::move(callback));
+  callbacks_.Add([this, callback = std::move(callback)] { callback(*answer_); });
   if (IsThere()) CallBack(std::move(lock));
 }
 
 void Arrival::CallBack(std::unique_lock<std::mutex> lock) {
   if (callbacks_.empty()) return;
-  const absl::StatusOr<ExecuteAnswer> answer = Read();
-  const std::vector<Callback> callbacks = std::exchange(callbacks_, {});
-  lock.unlock();
-  for (const Callback& callback : callbacks) callback(answer);
+  Read();
+  callbacks_.Call(lock);
 }
 
 const absl::StatusOr<ExecuteAnswer>& Arrival::Read() {

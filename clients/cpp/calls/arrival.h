@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "clients/cpp/calls/callbacks.h"
 #include "clients/cpp/calls/first_failure.h"
 #include "clients/cpp/shared_memory/result_sizes.h"
 #include "clients/cpp/shared_memory/shared_call.h"
@@ -57,7 +58,7 @@ class Arrival {
  private:
   // Reads the answer, which is there, unless it was read before. Under the lock.
   const absl::StatusOr<ExecuteAnswer>& Read();
-  // Reads the answer for the callbacks, if there are some, releases the lock and calls them.
+  // Reads the answer for the callbacks, if there are some, and calls them without the lock.
   void CallBack(std::unique_lock<std::mutex> lock);
   bool IsThere() const { return response_.has_value() || answer_.has_value(); }
 
@@ -71,9 +72,9 @@ class Arrival {
   std::condition_variable arrived_;
   bool is_seen_ = false;
   bool is_dropped_ = false;
-  std::vector<Callback> callbacks_;           // until they are called
-  std::optional<grpc::ByteBuffer> response_;  // until it is read
-  std::optional<absl::StatusOr<ExecuteAnswer>> answer_;
+  Callbacks callbacks_;                                  // until they are called
+  std::optional<grpc::ByteBuffer> response_;             // until it is read
+  std::optional<absl::StatusOr<ExecuteAnswer>> answer_;  // stays as it is once it is there
 };
 
 }  // namespace tensord::client

@@ -1,5 +1,6 @@
 #include "tensord/pending_answer.h"
 
+#include <memory>
 #include <utility>
 
 #include "clients/cpp/calls/arrival.h"
@@ -15,7 +16,8 @@ bool PendingAnswer::WaitUntil(absl::Time deadline) { return arrival_->WaitUntil(
 absl::StatusOr<ExecuteAnswer> PendingAnswer::Wait() { return arrival_->Wait(); }
 
 void PendingAnswer::Then(std::function<void(const absl::StatusOr<ExecuteAnswer>&)> callback) {
-  arrival_->Then(std::move(callback));
+  const std::shared_ptr<Arrival> arrival = arrival_;  // a callback may destroy this object
+  arrival->Then(std::move(callback));
 }
 
 }  // namespace tensord::client

@@ -2,8 +2,9 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <vector>
+#include <utility>
 
+#include "clients/cpp/calls/callbacks.h"
 #include "clients/cpp/connection/cancellation.h"
 #include "clients/cpp/connection/steady_time.h"
 
@@ -14,7 +15,7 @@ struct CallEnd::State {
   std::mutex mutex = {};
   std::condition_variable ended = {};
   bool has_ended = false;
-  std::vector<std::function<void()>> callbacks = {};
+  Callbacks callbacks = {};
 };
 
 CallEnd::CallEnd(std::shared_ptr<Cancellation> cancellation)
@@ -23,14 +24,10 @@ CallEnd::CallEnd(std::shared_ptr<Cancellation> cancellation)
 CallEnd::~CallEnd() = default;
 
 void CallEnd::Set() {
-  std::vector<std::function<void()>> callbacks;
-  {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->has_ended = true;
-    callbacks = std::exchange(state_->callbacks, {});
-    state_->ended.notify_all();
-  }
-  for (const std::function<void()>& callback : callbacks) callback();
+  std::unique_lock<std::mutex> lock(state_->mutex);
+  state_->has_ended = true;
+  state_->ended.notify_all();
+  state_->callbacks.Call(lock);
 }
 
 bool CallEnd::WaitUntil(absl::Time deadline) {
@@ -44,11 +41,9 @@ bool CallEnd::WaitUntil(absl::Time deadline) {
 }
 
 void CallEnd::Then(std::function<void()> callback) {
-  {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    if (!state_->has_ended) return state_->callbacks.push_back(std::move(callback));
-  }
-  callback();
+  std::unique_lock<std::mutex> lock(state_->mutex);
+  state_->callbacks.Add(std::move(callback));
+  if (state_->has_ended) state_->callbacks.Call(lock);
 }
 
 void CallEnd::Cancel() { state_->cancellation->Cancel(); }

@@ -31,9 +31,10 @@ class PendingAnswer {
   // time it copies the tensors out of gRPC's buffers, each once; later it returns the same tensors.
   absl::StatusOr<ExecuteAnswer> Wait();
   // Calls `callback` with what Wait returns, once: on the pipeline's thread when the answer comes, also after this
-  // object is gone, or at once and on this thread if it is there. Several are called in their order. The pipeline
-  // receives nothing meanwhile: a callback must not throw, Submit, Finish, destroy the pipeline, or wait for another
-  // answer of it. A failure that a callback has seen is not one that Finish returns.
+  // object is gone, or at once and on this thread if it is there. Several are called in their order: where earlier ones
+  // are being called on another thread, that thread goes on with this one. The pipeline receives nothing meanwhile: a
+  // callback must not throw, Submit, Finish, destroy the pipeline, or wait for another answer of it, nor for a callback
+  // that another thread gives to this one. A failure that a callback has seen is not one that Finish returns.
   void Then(std::function<void(const absl::StatusOr<ExecuteAnswer>&)> callback);
 
  private:

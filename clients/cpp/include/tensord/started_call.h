@@ -64,11 +64,14 @@ class StartedCall {
   }
 
   // Calls `callback` with the outcome, once: on the call's thread when the call ends, or at once and on this thread if
-  // it has ended. Several are called in their order. A callback may start other calls. It must not throw. It may
-  // destroy the client, which waits for the other calls and their callbacks first.
+  // it has ended. Several are called in their order: where earlier ones are being called on another thread, that thread
+  // goes on with this one. A callback may start other calls. It must not throw, nor wait for a callback that another
+  // thread gives to the same call. It may destroy the client, which waits for the other calls and their callbacks
+  // first.
   void Then(std::function<void(const Outcome&)> callback) const {
+    const std::shared_ptr<State> state = state_;  // a callback may destroy this handle
     // The state owns the callback until the end, and so the callback must not own the state.
-    state_->end.Then([state = state_.get(), callback = std::move(callback)] { callback(*state->outcome); });
+    state->end.Then([it = state.get(), callback = std::move(callback)] { callback(*it->outcome); });
   }
 
   // Gives the call up. Returns at once; the call ends at most two seconds later, even if the transport hangs; an upload

@@ -163,6 +163,33 @@ TEST_F(PipelineTest, CallbacksAreCalledOnceWithTheAnswer) {
   EXPECT_TRUE(kept->Wait().ok());
 }
 
+TEST_F(PipelineTest, ALateCallbackWaitsItsTurn) {
+  Serve([](const v1::ExecuteRequest& request, v1::ExecuteResponse* response) {
+    response->set_request_id(request.request_id());
+    return true;
+  });
+  const auto pipeline = Open();
+  absl::StatusOr<PendingAnswer> answer = pipeline->Submit({.fingerprint = "f"});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  answer->WaitUntil(absl::InfiniteFuture());
+  std::promise<void> entered, leave;
+  std::vector<int> order;
+  std::thread first([&] {
+    answer->Then([&](const absl::StatusOr<ExecuteAnswer>&) {
+      entered.set_value();
+      leave.get_future().wait();
+      order.push_back(1);
+    });
+  });
+  entered.get_future().wait();
+  answer->Then([&order](const absl::StatusOr<ExecuteAnswer>&) { order.push_back(2); });
+  EXPECT_TRUE(order.empty());
+  leave.set_value();
+  first.join();
+  EXPECT_THAT(order, ::testing::ElementsAre(1, 2));
+  EXPECT_TRUE(pipeline->Finish().ok());
+}
+
 TEST_F(PipelineTest, CallbacksLearnOfTheEndOfTheStream) {
   Serve([](const v1::ExecuteRequest&, v1::ExecuteResponse*) { return false; });
   const auto pipeline = Open();

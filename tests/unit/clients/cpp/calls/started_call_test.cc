@@ -23,6 +23,7 @@
 namespace tensord::client {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A fake server whose executions wait until the test lets them go on.
@@ -141,6 +142,41 @@ TEST_F(StartedCallTest, CallbacksAreCalledOnceInTheirOrder) {
   bool is_called = false;
   call.Then([&](const auto&) { is_called = true; });
   EXPECT_TRUE(is_called) << "at once, since the call has ended";
+}
+
+TEST_F(StartedCallTest, ALateCallbackWaitsItsTurn) {
+  std::promise<void> entered, leave;
+  std::vector<int> order;
+  auto call = Start();
+  call.Then([&](const auto&) {
+    entered.set_value();
+    leave.get_future().wait();
+    call.Then([&order](const auto&) { order.push_back(3); });  // at once, after those that wait
+    order.push_back(4);
+  });
+  Release();
+  entered.get_future().wait();
+  call.Then([&order](const auto&) { order.push_back(1); });
+  call.Then([&order](const auto&) { order.push_back(2); });
+  EXPECT_TRUE(order.empty()) << "the first one has not returned yet";
+  leave.set_value();
+  client_.reset();  // waits for the callbacks
+  EXPECT_THAT(order, ElementsAre(1, 2, 3, 4));
+  call.Then([&order](const auto&) { order.push_back(5); });
+  EXPECT_EQ(order.back(), 5) << "at once, since nothing else is being called";
+}
+
+TEST_F(StartedCallTest, ACallbackMayDestroyTheLastHandle) {
+  Release();
+  auto call = std::make_unique<StartedCall<absl::StatusOr<ExecuteAnswer>>>(Start());
+  call->Wait().IgnoreError();
+  client_.reset();
+  bool is_called = false;
+  call->Then([&](const auto& answer) {
+    call.reset();
+    is_called = answer.ok();
+  });
+  EXPECT_TRUE(is_called);
 }
 
 TEST_F(StartedCallTest, ACallbackStartsAnotherCall) {
