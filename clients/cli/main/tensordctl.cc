@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   tensord::cli::Console console(std::cout, std::cerr);
   console.set_columns(tensord::cli::ScreenSizeOf(STDOUT_FILENO).columns);
-  if (isatty(STDERR_FILENO) == 1) console.set_progress_columns(tensord::cli::ScreenSizeOf(STDERR_FILENO).columns);
+  if (tensord::cli::IsScreen(STDERR_FILENO))
+    console.set_progress_columns(tensord::cli::ScreenSizeOf(STDERR_FILENO).columns);
   const int status = tensord::cli::Dispatch(words, console);
   std::cout.flush();
   return status == tensord::cli::kExitOk && !std::cout ? tensord::cli::kExitFailed : status;

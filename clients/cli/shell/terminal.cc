@@ -5,7 +5,10 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 
 namespace tensord::cli {
@@ -37,7 +40,12 @@ ScreenSize ScreenSizeOf(int descriptor) {
   return {.rows = size.ws_row, .columns = size.ws_col};
 }
 
-Terminal::Terminal() : is_screen_(isatty(STDOUT_FILENO) == 1) {
+bool IsScreen(int descriptor) {
+  const char* const kind = std::getenv("TERM");
+  return isatty(descriptor) == 1 && (kind == nullptr || absl::string_view(kind) != "dumb");
+}
+
+Terminal::Terminal() : is_screen_(IsScreen(STDOUT_FILENO)) {
   // In the background it is another's, and to change it would stop the process.
   const bool is_ours = is_screen_ && isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
   if (!is_ours || tcgetattr(STDIN_FILENO, &former_modes) != 0) return;

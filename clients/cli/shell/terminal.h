@@ -22,6 +22,9 @@ struct ScreenSize {
 // Returns the size of a terminal at the moment; without bounds if the descriptor is none.
 ScreenSize ScreenSizeOf(int descriptor);
 
+// Tells whether a descriptor is a terminal on which lines can be written over; TERM=dumb names one that cannot.
+bool IsScreen(int descriptor);
+
 // Standard output, and the keys typed on standard input, if they are the user's terminal. While it exists, keys come at
 // once and are not shown; a signal that ends the process puts the terminal back first. One at a time.
 class Terminal {
