@@ -51,7 +51,7 @@ int DumpFlightRecorder(const Arguments& arguments, Console& console) {
     const absl::StatusOr<v1::DumpFlightRecorderResponse> dump = admin.DumpFlightRecorder(request);
     if (!dump.ok()) return console.Fail(dump.status());
     if (console.is_json()) return console.PrintJson(*dump);
-    for (const v1::FlightEntry& entry : dump->entries()) console.out() << EntryLine(entry);
+    for (const v1::FlightEntry& entry : dump->entries()) console.Print(EntryLine(entry));
     return kExitOk;
   });
 }

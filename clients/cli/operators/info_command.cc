@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/cli/programs/program_text.h"
@@ -35,12 +36,12 @@ int Info(const Arguments& arguments, Console& console) {
   if (!info.ok()) return console.Fail(info.status());
   if (console.is_json()) return console.PrintJson(*info);
 
-  console.out() << "tensord " << info->version() << " at " << (*client)->target() << "\n";
-  for (const v1::Device& device : info->devices()) console.out() << DeviceLine(device);
-  for (const std::string& family : info->families()) console.out() << "family " << family << "\n";
+  console.Print(absl::StrCat("tensord ", info->version(), " at ", (*client)->target(), "\n"));
+  for (const v1::Device& device : info->devices()) console.Print(DeviceLine(device));
+  for (const std::string& family : info->families()) console.Print(absl::StrCat("family ", family, "\n"));
   for (const v1::Limit& limit : info->limits())
-    console.out() << "limit " << limit.name() << " = " << limit.value() << "\n";
-  for (const v1::Capability& capability : info->capabilities()) console.out() << CapabilityLine(capability);
+    console.Print(absl::StrCat("limit ", limit.name(), " = ", limit.value(), "\n"));
+  for (const v1::Capability& capability : info->capabilities()) console.Print(CapabilityLine(capability));
   return kExitOk;
 }
 

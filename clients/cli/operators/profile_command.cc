@@ -45,7 +45,7 @@ int Profile(const Arguments& arguments, Console& console) {
     if (response->dropped_count() > 0) {
       console.Complain(absl::StrCat(response->dropped_count(), " samples are left out: lower --rate or --seconds"));
     }
-    console.out() << ProfileTable(profile, kRows);
+    console.Print(ProfileTable(profile, kRows));
     return kExitOk;
   };
   return WithAdmin("profile", arguments, console, capture, absl::Seconds(seconds) + kLookDeadline);

@@ -1,6 +1,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "clients/cli/files/graph_file.h"
 #include "clients/cli/programs/program_flags.h"
 #include "clients/cli/programs/program_text.h"
@@ -23,15 +24,13 @@ int Compile(const Arguments& arguments, Console& console) {
   if (console.is_json()) return console.PrintJson(*compiled);
 
   const v1::Program& program = compiled->program();
-  console.out() << "fingerprint: " << program.fingerprint() << "\n"
-                << "source: " << SourceText(compiled->source()) << ", " << DurationText(compiled->compile_time())
-                << "\n"
-                << "device: " << program.device() << "\n";
+  console.Print(absl::StrCat("fingerprint: ", program.fingerprint(), "\nsource: ", SourceText(compiled->source()), ", ",
+                             DurationText(compiled->compile_time()), "\ndevice: ", program.device(), "\n"));
   for (const v1::GraphInput& input : program.inputs()) {
-    console.out() << "input " << input.name() << ": " << TypeText(input.type()) << "\n";
+    console.Print(absl::StrCat("input ", input.name(), ": ", TypeText(input.type()), "\n"));
   }
   for (const v1::GraphInput& output : program.outputs()) {
-    console.out() << "output " << output.name() << ": " << TypeText(output.type()) << "\n";
+    console.Print(absl::StrCat("output ", output.name(), ": ", TypeText(output.type()), "\n"));
   }
   console.out() << "instructions: " << program.instruction_count() << " in " << program.segment_count()
                 << " segments\n";

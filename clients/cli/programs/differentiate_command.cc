@@ -63,9 +63,9 @@ int PrintDerivative(const std::string& path, const v1::Graph& graph, Console& co
     }
     return console.PrintJson(result);
   }
-  console.out() << graph.nodes_size() << (graph.nodes_size() == 1 ? " node to " : " nodes to ") << path << "\n";
-  for (const v1::GraphInput& input : graph.inputs()) console.out() << "input " << input.name() << "\n";
-  for (const v1::GraphOutput& output : graph.outputs()) console.out() << "output " << output.name() << "\n";
+  console.Print(absl::StrCat(graph.nodes_size(), graph.nodes_size() == 1 ? " node to " : " nodes to ", path, "\n"));
+  for (const v1::GraphInput& input : graph.inputs()) console.Print(absl::StrCat("input ", input.name(), "\n"));
+  for (const v1::GraphOutput& output : graph.outputs()) console.Print(absl::StrCat("output ", output.name(), "\n"));
   return kExitOk;
 }
 

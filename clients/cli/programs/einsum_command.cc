@@ -83,7 +83,7 @@ int Explain(const ProgramFlagValues& values, const v1::Graph& graph, const std::
     (*result.mutable_fields())["text"].set_string_value(*text);
     return console.PrintJson(result);
   }
-  console.out() << *text << (text->empty() || text->back() == '\n' ? "" : "\n");
+  console.Print(absl::StrCat(*text, text->empty() || text->back() == '\n' ? "" : "\n"));
   return kExitOk;
 }
 
@@ -99,10 +99,12 @@ int PrintPlan(const ProgramFlagValues& values, const v1::Graph& graph, const std
   const v1::ContractionPlan& plan = plans->front();
   if (console.is_json()) return console.PrintJson(plan);
   const std::string path = plan.path().empty() ? "none, nothing is contracted" : StepsText(plan);
-  console.out() << "path                  " << path << "\n"
-                << "chosen by             " << plan.optimizer() << "\n"
-                << absl::StrFormat("operations            %.4g\n", plan.flops())
-                << absl::StrFormat("largest intermediate  %.4g elements\n", plan.largest_intermediate());
+  console.Print(
+      absl::StrFormat("path                  %s\n"
+                      "chosen by             %s\n"
+                      "operations            %.4g\n"
+                      "largest intermediate  %.4g elements\n",
+                      path, plan.optimizer(), plan.flops(), plan.largest_intermediate()));
   return kExitOk;
 }
 

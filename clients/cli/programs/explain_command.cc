@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "clients/cli/files/graph_file.h"
 #include "clients/cli/programs/explain_text.h"
 #include "clients/cli/programs/program_drawing.h"
@@ -61,7 +62,7 @@ int Explain(const Arguments& arguments, Console& console) {
     console.out() << dot;
     return kExitOk;
   }
-  console.out() << *text << (text->empty() || text->back() == '\n' ? "" : "\n");
+  console.Print(absl::StrCat(*text, text->empty() || text->back() == '\n' ? "" : "\n"));
   return kExitOk;
 }
 

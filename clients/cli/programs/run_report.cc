@@ -68,25 +68,26 @@ int PrintRunReport(const RunReport& report, Console& console) {
   for (size_t i = 0; i < report.outputs.size(); ++i) {
     const client::HostTensor& tensor = report.result.outputs[i];
     const RunReport::Output& output = report.outputs[i];
-    console.out() << output.name << ": "
-                  << (output.file.empty() ? Summarize(tensor)
-                                          : absl::StrCat(client::DTypeName(tensor.dtype()),
-                                                         client::ShapeToString(tensor.shape()), " to ", output.file))
-                  << "\n";
+    console.Print(absl::StrCat(output.name, ": ",
+                               output.file.empty()
+                                   ? Summarize(tensor)
+                                   : absl::StrCat(client::DTypeName(tensor.dtype()),
+                                                  client::ShapeToString(tensor.shape()), " to ", output.file),
+                               "\n"));
   }
   const v1::ExecutionStats& stats = report.stats;
   const v1::CompileResponse& compiled = report.compiled;
-  console.out() << "program " << compiled.program().fingerprint().substr(0, kShownFingerprint) << " on "
-                << stats.device() << ": "
-                << (compiled.source() == v1::CompileResponse::SOURCE_COMPILED
-                        ? absl::StrCat("compile ", DurationText(compiled.compile_time()))
-                        : absl::StrCat("compiled before (", SourceText(compiled.source()), ")"))
-                << ", queue " << DurationText(stats.queue_time()) << ", run " << DurationText(stats.run_time())
-                << ", peak " << stats.peak_bytes() << " bytes\n";
+  console.Print(absl::StrCat("program ", compiled.program().fingerprint().substr(0, kShownFingerprint), " on ",
+                             stats.device(), ": ",
+                             compiled.source() == v1::CompileResponse::SOURCE_COMPILED
+                                 ? absl::StrCat("compile ", DurationText(compiled.compile_time()))
+                                 : absl::StrCat("compiled before (", SourceText(compiled.source()), ")"),
+                             ", queue ", DurationText(stats.queue_time()), ", run ", DurationText(stats.run_time()),
+                             ", peak ", stats.peak_bytes(), " bytes\n"));
   for (const v1::SegmentProfile& segment : stats.segments()) {
-    console.out() << "  " << DurationText(segment.start()) << " +" << DurationText(segment.duration()) << " "
-                  << segment.backend() << " " << segment.kernel() << " (" << absl::StrJoin(segment.nodes(), ", ")
-                  << ")\n";
+    console.Print(absl::StrCat("  ", DurationText(segment.start()), " +", DurationText(segment.duration()), " ",
+                               segment.backend(), " ", segment.kernel(), " (", absl::StrJoin(segment.nodes(), ", "),
+                               ")\n"));
   }
   return kExitOk;
 }

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "clients/cli/files/graph_file.h"
 #include "clients/cli/programs/program_flags.h"
 #include "clients/cli/shell/command.h"
@@ -25,7 +26,7 @@ int Validate(const Arguments& arguments, Console& console) {
     (*result.mutable_fields())["fingerprint"].set_string_value(compiled->program().fingerprint());
     return console.PrintJson(result);
   }
-  console.out() << "valid: " << compiled->program().fingerprint() << "\n";
+  console.Print(absl::StrCat("valid: ", compiled->program().fingerprint(), "\n"));
   return kExitOk;
 }
 

@@ -51,6 +51,8 @@ void AddFailure(const absl::Status& status, const std::optional<ErrorDetail>& de
 
 }  // namespace
 
+void Console::Print(absl::string_view text) { out_ << PrintableText(text); }
+
 int Console::PrintJson(const google::protobuf::Message& message) {
   out_ << JsonText(message, JsonLayout::kIndented);
   return kExitOk;
@@ -73,11 +75,13 @@ int Console::Fail(const absl::Status& status, google::protobuf::Struct result) {
   return kExitFailed;
 }
 
+void Console::Hint(absl::string_view line) { err_ << "  " << PrintableLine(line) << "\n"; }
+
 void Console::Complain(absl::string_view line) { err_ << "tensordctl: " << PrintableText(line) << "\n"; }
 
 int Console::Usage(absl::string_view command, absl::string_view message) {
   const std::string name = command.empty() ? "tensordctl" : absl::StrCat("tensordctl ", command);
-  err_ << name << ": " << std::string(message) << "\nTry: " << name << " --help\n";
+  err_ << name << ": " << PrintableText(message) << "\nTry: " << name << " --help\n";
   return kExitUsage;
 }
 

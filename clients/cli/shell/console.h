@@ -34,6 +34,8 @@ class Console {
   size_t columns() const { return columns_; }
   std::ostream& out() { return out_; }
 
+  // Prints a result for people. It may have words of others, a server's or those of a file.
+  void Print(absl::string_view text);
   // Prints a message as JSON, and returns kExitOk.
   int PrintJson(const google::protobuf::Message& message);
   // The same in one line, for commands that print several messages.
@@ -43,7 +45,7 @@ class Console {
   // The same with a result that is there in part; the failure is its field `error`.
   int Fail(const absl::Status& status, google::protobuf::Struct result);
   // Prints a line below a failure.
-  void Hint(absl::string_view line) { err_ << "  " << std::string(line) << "\n"; }
+  void Hint(absl::string_view line);
   // One line that goes with a result.
   void Complain(absl::string_view line);
   // Reports the fault of the command line and where help is, and returns kExitUsage.

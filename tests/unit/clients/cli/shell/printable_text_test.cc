@@ -22,7 +22,15 @@ TEST(PrintableText, HasNoControlCharacters) {
                           "2J"),
             "\\xc2\\x9b2J")
       << "the escape sequence's one character";
-  for (const char* whole : {"", "\\x", "größer als 3 ≥ 2", "\xc2\xa0", "\xc2"}) EXPECT_EQ(PrintableLine(whole), whole);
+  EXPECT_EQ(PrintableLine("\x9b"
+                          "2J"),
+            "\\x9b2J")
+      << "the same of terminals without UTF-8";
+  EXPECT_EQ(PrintableLine("a\u202eb\u2066\u200f\u061c\u2028"),
+            "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6\\xe2\\x80\\x8f\\xd8\\x9c\\xe2\\x80\\xa8");
+  EXPECT_EQ(PrintableLine("\xe2\x80"), "\xe2\\x80") << "a character that is cut off";
+  for (const char* whole : {"", "\\x", "עברית 日本 😀", "größer als 3 ≥ 2", "\xc2\xa0", "\xc2"})
+    EXPECT_EQ(PrintableLine(whole), whole);
 }
 
 TEST(PrintableText, IsAllThatAFailureShows) {
@@ -31,7 +39,15 @@ TEST(PrintableText, IsAllThatAFailureShows) {
   console.Fail(absl::InternalError("one\x1b]0;title\x07\ntwo"));
   EXPECT_EQ(err.str(), "tensordctl: INTERNAL: one\\x1b]0;title\\x07\ntwo\n");
   console.Complain("\x1b[2J");
+  console.Usage("run", "\x1b[2J");
+  console.Hint("\x1b[2J");
   EXPECT_THAT(err.str(), Not(HasSubstr("\x1b")));
+}
+
+TEST(PrintableText, IsAllThatAResultShows) {
+  std::ostringstream out, err;
+  Console(out, err).Print("one\x1b[2J\ntwo\n");
+  EXPECT_EQ(out.str(), "one\\x1b[2J\ntwo\n");
 }
 
 }  // namespace

@@ -280,6 +280,28 @@ TEST_F(TensordctlTest, InfoShowsTheServer) {
   EXPECT_THAT(CallTensordctl({"info", target_, "--capabilities"}).out, HasSubstr("f32 bf16\n"));
 }
 
+TEST_F(TensordctlTest, ATerminalObeysNothingOfAServerOrAGraph) {
+  const std::string order = "\x1b[2J", turned = "\u202e";
+  server_.info.set_version("1" + order + turned);
+  server_.info.add_devices()->set_name(order);
+  server_.info.add_families(order);
+  server_.info.add_limits()->set_name(order);
+  server_.explain_text = order + turned;
+  const std::string graph = absl::StrCat(folder_, "-order.json");
+  ASSERT_TRUE(WriteFile(graph, R"({"inputs":[{"name":"\u001b[2J\u202e","type":{"dtype":"DTYPE_F32"}}]})").ok());
+  const auto has_none = [&](const std::string& text) {
+    return text.find('\x1b') == std::string::npos && text.find(turned) == std::string::npos;
+  };
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"info", target_}, {"explain", graph_, target_}, {"run", graph, target_}}) {
+    const Outcome outcome = CallTensordctl(words);
+    EXPECT_TRUE(has_none(outcome.out)) << outcome.out;
+    EXPECT_TRUE(has_none(outcome.err)) << outcome.err;
+    EXPECT_THAT(outcome.out + outcome.err, HasSubstr("\\x1b[2J"));
+  }
+  std::remove(graph.c_str());
+}
+
 TEST_F(TensordctlTest, EinsumRunsOnFiles) {
   const Outcome outcome = CallTensordctl({"einsum", "i, i", input_, input_, target_, "-o", output_,
                                           "--optimizer=greedy", "--largest-intermediate", "1000", "--device=cpu"});
