@@ -1,5 +1,6 @@
 #include "clients/cpp/transfer/resumed_transfer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -51,8 +52,10 @@ class Upload {
       if (sent.status.ok()) {
         if (sent.arrived == size) return absl::OkStatus();
         if (!asks || sent.arrived > size) return absl::InternalError("the server lost bytes of an upload");
-        if (sent.arrived > begin_) backoff_.Progress();
+        // Not where it lost bytes that it has again: that might go on for ever.
+        if (sent.arrived > furthest_) backoff_.Progress();
         begin_ = sent.arrived;
+        furthest_ = std::max(furthest_, begin_);
         asks = false;
         continue;
       }
@@ -129,8 +132,9 @@ class Upload {
   v1::PutTensorRequest::Header header_;
   const HostTensor& tensor_;
   RetryBackoff backoff_;
-  size_t begin_ = 0;  // those before are there
-  bool was_sent_;     // to the last byte, by a call whose answer never came
+  size_t begin_ = 0;     // those before are there
+  size_t furthest_ = 0;  // its largest value
+  bool was_sent_;        // to the last byte, by a call whose answer never came
 };
 
 }  // namespace

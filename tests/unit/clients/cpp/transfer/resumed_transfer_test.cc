@@ -33,6 +33,26 @@ HostTensor Floats(std::vector<float> values, std::vector<int64_t> shape) {
   return *HostTensor::FromVector(values, std::move(shape));
 }
 
+TEST(ForgetfulServerTest, EndsAnUploadThatGetsNoFurther) {
+  constexpr int kMany = 8;  // more than the attempts of an upload that gets no further
+  int asked = 0;
+  FakeServer server;
+  server.put_tensor = [&asked](grpc::ServerContext*, Reader* reader, v1::PutTensorResponse* response) {
+    v1::PutTensorRequest request;
+    int chunks = -1;
+    while (reader->Read(&request)) ++chunks;
+    if (chunks > 0) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken");
+    if (++asked == kMany) return Refused("OUT_OF_MEMORY");
+    response->set_byte_count(asked % 2 == 0 ? 0 : 4);  // it has them, and loses them again
+    return grpc::Status::OK;
+  };
+  const auto client = Client::Connect({.target = server.target()});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::Status put = (*client)->PutTensor("s", "t", Floats({1, 2}, {2}), {.deadline = absl::Milliseconds(1500)});
+  EXPECT_EQ(put.code(), absl::StatusCode::kUnavailable) << put;
+  EXPECT_LT(asked, kMany);
+}
+
 // A server that has one tensor: the answer to its upload is lost, and it refuses the next.
 class LostAnswerTest : public ::testing::Test {
  protected:
