@@ -98,7 +98,7 @@ def main():
     build, word, *arguments = sys.argv[1:]
     try:
         pattern = re.compile(word, re.IGNORECASE)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         print(f"test: '{word}' is no regular expression: {error}", file=sys.stderr)
         return 2
     names = ctest_names(build, arguments)

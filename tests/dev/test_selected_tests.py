@@ -113,9 +113,11 @@ set_tests_properties(engine_test PROPERTIES LABELS "sanitize")
         self.assertIn("nothing matches 'ColourTest' among those that '-L sanitize' leaves", found.stderr)
 
     def test_refuses_what_is_no_regular_expression(self):
-        found = run(FIND, self.folder, "Cache(")
-        self.assertEqual(found.returncode, 2)
-        self.assertIn("'Cache(' is no regular expression", found.stderr)
+        for pattern in "Cache(", "a{99999999999}", "(" * 3000 + ")" * 3000:
+            with self.subTest(pattern[:20]):
+                found = run(FIND, self.folder, pattern)
+                self.assertEqual(found.returncode, 2)
+                self.assertIn(f"'{pattern}' is no regular expression", found.stderr)
 
 
 class SourcesTest(unittest.TestCase):
