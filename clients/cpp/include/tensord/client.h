@@ -53,6 +53,9 @@ struct DerivativeOptions {
 // Several servers may stand behind the target: all calls of a program, and all of a session, have one key for a
 // balancer (docs/operate/balancing.md).
 //
+// The child of a fork must leave the client alone, which gRPC's threads have not followed: it may connect one of its
+// own after exec, and must not destroy this one. In the parent nothing changes.
+//
 //   auto client = Client::Connect({.target = "localhost:7070"});
 //   if (!client.ok()) return client.status();
 //   auto result = (*client)->Execute(graph, {x, y});
