@@ -96,7 +96,7 @@ NumberColumn::NumberColumn(absl::Span<const ShortNumber> numbers, int precision,
   }
   for (const ShortNumber& number : numbers) {
     if (std::isfinite(number.value)) continue;
-    const bool has_sign = !std::isnan(number.value) && (has_plus_ || number.value < 0);
+    const bool has_sign = has_plus_ || number.value < 0;
     const size_t characters = 3 + (has_sign ? 1 : 0);
     if (characters > right_ + 1) left_ = std::max(left_, characters - right_ - 1);
   }
@@ -105,8 +105,10 @@ NumberColumn::NumberColumn(absl::Span<const ShortNumber> numbers, int precision,
 // With up to `digits` digits behind the point, without trailing zeros.
 std::string NumberColumn::Positional(const ShortNumber& number, size_t digits) const {
   Parts parts = Shift(number.scientific);
-  if (parts.fraction.size() > digits) {
-    parts = Split(absl::StrFormat("%.*f", static_cast<int>(digits), number.value));
+  // Digits before the point are the value's own, where the shortest ones end before it.
+  const size_t places = parts.fraction.empty() ? 0 : digits;
+  if (parts.fraction.empty() || parts.fraction.size() > digits) {
+    parts = Split(absl::StrFormat("%.*f", static_cast<int>(places), number.value));
     parts.fraction = WithoutTrailingZeros(parts.fraction);
   }
   return absl::StrCat(has_plus_ && parts.whole.front() != '-' ? "+" : "", parts.whole, ".", parts.fraction);
@@ -129,8 +131,9 @@ std::string NumberColumn::Text(const ShortNumber& number) const {
     return Padded(sign + (is_nan ? "nan" : "inf"), left_ + right_ + 1);
   }
   if (has_exponent_) {
-    Parts parts = Split(Scientific(number, digits_));
-    parts.fraction.append(digits_ - parts.fraction.size(), '0');
+    // As NumPy does, fills up with the value's own further digits, not with zeros.
+    const std::string plus = has_plus_ && !std::signbit(number.value) ? "+" : "";
+    const Parts parts = Split(plus + absl::StrFormat("%.*e", static_cast<int>(digits_), number.value));
     std::string exponent = parts.exponent.substr(1);
     exponent.insert(0, exponent_digits_ - exponent.size(), '0');
     return absl::StrCat(Padded(parts.whole, left_), ".", parts.fraction, "e", parts.exponent.substr(0, 1), exponent);

@@ -27,17 +27,26 @@ ShortNumber Shortest(T value) {
   return {.value = value, .scientific = std::string(text.data(), end)};
 }
 
+template <typename T>
+bool IsRead(const std::string& text, T as) {
+  float value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return T::FromFloat(value).bits == as.bits;
+}
+
 // The fewest digits that give the same bits again.
 template <typename T>
 ShortNumber ShortestNarrow(T narrow) {
-  const float value = narrow.ToFloat();
+  const double value = narrow.ToFloat();
   for (int digits = 0; std::isfinite(value) && digits < 6; ++digits) {
-    const std::string text = absl::StrFormat("%.*e", digits, value);
-    float again = 0;
-    std::from_chars(text.data(), text.data() + text.size(), again);
-    if (T::FromFloat(again).bits == narrow.bits) return {.value = value, .scientific = text};
+    const std::string nearest = absl::StrFormat("%.*e", digits, value);
+    if (IsRead(nearest, narrow)) return {.value = value, .scientific = nearest};
+    // A power of two is read from twice as far above it as below.
+    const double half_unit = 0.5 * std::pow(10.0, std::floor(std::log10(std::abs(value))) - digits);
+    const std::string outward = absl::StrFormat("%.*e", digits, value + std::copysign(half_unit, value));
+    if (IsRead(outward, narrow)) return {.value = value, .scientific = outward};
   }
-  return Shortest(value);
+  return Shortest(narrow.ToFloat());
 }
 
 ShortNumber ShortNumberOf(float value) { return Shortest(value); }
@@ -189,6 +198,8 @@ std::string Lone(T value) {
 template <typename T>
 std::string Lone(std::complex<T> value) {
   const std::string imaginary = LoneText(Shortest(value.imag()), /*is_part=*/true);
+  // As Python does: a real part of 0, but not of -0, is left out.
+  if (value.real() == 0 && !std::signbit(value.real())) return imaginary + "j";
   return absl::StrCat("(", LoneText(Shortest(value.real()), /*is_part=*/true), imaginary.front() == '-' ? "" : "+",
                       imaginary, "j)");
 }

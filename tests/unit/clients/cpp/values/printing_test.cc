@@ -1,5 +1,6 @@
 #include "tensord/printing.h"
 
+#include <cmath>
 #include <complex>
 #include <limits>
 #include <numeric>
@@ -49,15 +50,27 @@ TEST(Printing, PrintsWhatIsNotFinite) {
   EXPECT_EQ(Text<double>({kNan, kNan}), "[nan nan]");
 }
 
+TEST(Printing, FillsColumnsWithTheValuesOwnDigits) {
+  EXPECT_EQ(Text<float>({1e-5f, 1234.5678f}), "[9.9999997e-06 1.2345677e+03]");
+  EXPECT_EQ(Text<Half>({Half::FromFloat(6e-8f), Half::FromFloat(65504), Half::FromFloat(1)}),
+            "[5.96e-08 6.55e+04 1.00e+00]");
+  EXPECT_EQ(Text<Half>({Half::FromFloat(46048), Half::FromFloat(INFINITY)}), "[46048.    inf]");
+  EXPECT_EQ(Text<Half>({Half::FromFloat(2540), Half::FromFloat(-26512)}), "[  2540. -26512.]");
+}
+
 TEST(Printing, PrintsComplexNumbers) {
   EXPECT_EQ(Text<std::complex<double>>({{1, 2}, {-0.5, -0.1}}), "[ 1. +2.j  -0.5-0.1j]");
   EXPECT_EQ(Text<std::complex<double>>({{1, kNan}, {-0.5, -0.1}}), "[ 1. +nanj -0.5-0.1j]");
+  EXPECT_EQ(Text<std::complex<double>>({{1, kNan}, {2, -0.0}}), "[1.+nanj 2. -0.j]");
 }
 
 TEST(Printing, PrintsNarrowFloatsWithTheDigitsThatTheyHave) {
   EXPECT_EQ(Text<Half>({Half::FromFloat(0.1f), Half::FromFloat(65504), Half::FromFloat(1)}),
             "[1.00e-01 6.55e+04 1.00e+00]");
   EXPECT_EQ(Text<Half>({Half::FromFloat(0.1f), Half::FromFloat(2), Half::FromFloat(1)}), "[0.1 2.  1. ]");
+  // A power of two, whose neighbours lie closer below than above.
+  EXPECT_EQ(Text<Half>({Half::FromFloat(0.015625f), Half::FromFloat(0.3f)}), "[0.01563 0.3    ]");
+  EXPECT_EQ(ToString(HostTensor::Scalar(Half::FromFloat(-0.015625f))), "-0.01563");
   EXPECT_EQ(Text<BFloat16>({BFloat16::FromFloat(0.1f), BFloat16::FromFloat(2)}), "[0.1 2. ]");
 }
 
@@ -68,6 +81,9 @@ TEST(Printing, PrintsAScalarAlone) {
   EXPECT_EQ(ToString(HostTensor::Scalar(int64_t{7})), "7");
   EXPECT_EQ(ToString(HostTensor::Scalar(true)), "True");
   EXPECT_EQ(ToString(HostTensor::Scalar(std::complex<double>(1, 2))), "(1+2j)");
+  EXPECT_EQ(ToString(HostTensor::Scalar(std::complex<double>(0, 2))), "2j");
+  EXPECT_EQ(ToString(HostTensor::Scalar(std::complex<double>(-0.0, 2))), "(-0+2j)");
+  EXPECT_EQ(ToString(HostTensor::Scalar(std::complex<float>(0, kNan))), "nanj");
 }
 
 TEST(Printing, SummarizesLargeTensors) {
