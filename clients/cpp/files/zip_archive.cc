@@ -134,10 +134,12 @@ absl::Status ZipReader::ReadDirectory() {
     if (end-- == 0) return NoArchive("its end is missing");
   }
   uint64_t count = Number<2>(*tail, end + 10), bytes = Number<4>(*tail, end + 12), offset = Number<4>(*tail, end + 16);
-  if (count == kSaturated16 || bytes == kSaturated32 || offset == kSaturated32) {
-    if (end < kLocatorBytes || Number<4>(*tail, end - kLocatorBytes) != kLocatorMark) {
-      return NoArchive("the place of its directory is missing");
-    }
+  const bool has_locator = end >= kLocatorBytes && Number<4>(*tail, end - kLocatorBytes) == kLocatorMark;
+  if (!has_locator && (bytes == kSaturated32 || offset == kSaturated32)) {
+    return NoArchive("the place of its directory is missing");
+  }
+  // Without a locator an archive has just as many members.
+  if (has_locator && (count == kSaturated16 || bytes == kSaturated32 || offset == kSaturated32)) {
     const absl::StatusOr<std::string> wide = ReadAt(Number<8>(*tail, end - kLocatorBytes + 8), kWideEndBytes);
     if (!wide.ok()) return wide.status();
     if (Number<4>(*wide, 0) != kWideEndMark) return NoArchive("the place of its directory is wrong");
@@ -245,6 +247,13 @@ std::vector<absl::string_view> ZipPieces::Finish() {
   const uint64_t offset = size_bytes_, bytes = directory_.size();
   AddOwned(std::move(directory_));
   std::string end;
+  // NumPy knows an empty archive by the mark of the narrow end at its begin.
+  if (members_ == 0) {
+    Append<4>(kEndMark, &end);
+    end.resize(kEndBytes, '\0');
+    AddOwned(std::move(end));
+    return pieces_;
+  }
   const uint64_t wide_end = size_bytes_;
   Append<4>(kWideEndMark, &end);
   Append<8>(kWideEndBytes - 12, &end);

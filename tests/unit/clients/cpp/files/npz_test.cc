@@ -54,6 +54,26 @@ TEST_F(NpzTest, GivesBackWhatWasWritten) {
   }
   ASSERT_TRUE(WriteNpz(path_, {}).ok());
   EXPECT_TRUE(ReadNpz(path_)->empty());
+  // As numpy.savez writes it; numpy.load knows an empty archive by these bytes.
+  EXPECT_EQ(Contents(), "PK\x05\x06" + std::string(18, '\0'));
+}
+
+// Python writes sizes of 64 bits from 65,536 members on.
+TEST_F(NpzTest, ReadsAsManyMembersAsTheNarrowEndCounts) {
+  std::vector<NamedTensor> many;
+  for (int i = 0; i < 65535; ++i) many.push_back({.name = absl::StrCat(i), .tensor = HostTensor::Scalar(1.0f)});
+  ASSERT_TRUE(WriteNpz(path_, many).ok());
+  std::string contents = Contents();
+  // Replaces the wide end and its locator by a narrow end that says all by itself.
+  const size_t wide_end = contents.rfind("PK\x06\x06");
+  ASSERT_NE(wide_end, std::string::npos);
+  std::string end = contents.substr(contents.size() - 22);
+  end.replace(12, 4, contents.substr(wide_end + 40, 4));
+  end.replace(16, 4, contents.substr(wide_end + 48, 4));
+  const absl::StatusOr<std::vector<NamedTensor>> read = Parse(contents.substr(0, wide_end) + end);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->size(), 65535u);
+  EXPECT_FALSE(Parse(contents.substr(0, wide_end) + contents.substr(contents.size() - 22)).ok());
 }
 
 TEST_F(NpzTest, DamagedFilesAreRefused) {
