@@ -17,12 +17,15 @@
 namespace tensord::client {
 
 // A dense tensor in this process's memory: dtype, shape, order of elements, and bytes. An immutable value: copies share
-// the bytes, and a call in flight keeps them alive, so sending a tensor never copies it. Thread-compatible. Factories
-// return INVALID_ARGUMENT unless the bytes are exactly product(shape) elements.
+// the bytes, and a call in flight keeps them alive, so sending a tensor never copies it. A moved-from tensor is still
+// the same tensor. Thread-compatible. Factories return INVALID_ARGUMENT unless the bytes are exactly product(shape)
+// elements.
 class HostTensor {
  public:
   // Makes an empty F32 tensor of shape [0].
   HostTensor() = default;
+  HostTensor(const HostTensor&) = default;
+  HostTensor& operator=(const HostTensor&) = default;
 
   // Takes the bytes (little-endian elements in `order`). A BOOL byte must be 0 or 1.
   static absl::StatusOr<HostTensor> FromBytes(DType dtype, Shape shape, MemoryOrder order, std::string bytes);

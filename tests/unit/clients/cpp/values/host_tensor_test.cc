@@ -98,6 +98,14 @@ TEST(HostTensor, AnItemIsTheOnlyElement) {
   EXPECT_EQ(HostTensor().Item<float>().status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(HostTensor, AMovedFromTensorIsStillTheSame) {
+  HostTensor tensor = *HostTensor::FromVector<int32_t>({1, 2}, {2});
+  const HostTensor moved = std::move(tensor);
+  EXPECT_EQ(tensor.shape(), Shape{2});  // NOLINT(bugprone-use-after-move): says so
+  ASSERT_NE(tensor.bytes(), nullptr);
+  EXPECT_EQ(tensor.bytes(), moved.bytes());
+}
+
 TEST(HostTensor, ChangesOrderOfElementsOfEverySize) {
   ExpectRankThreeReorder<int32_t>();
   ExpectRankThreeReorder<double>();
