@@ -144,6 +144,29 @@ TEST_F(ClientGradientTest, ReadsConstantsAsTheCompilationDoes) {
   EXPECT_THAT(*result->outputs[0].Values<double>(), ElementsAre(1, 2, 3, 4));
 }
 
+TEST_F(ClientGradientTest, InTwoPasses) {
+  const Tensor x = Tensor::Parameter("x", DType::kF64, {2});
+  const absl::StatusOr<TracedGraph> traced = Trace({Sum(Exp(Sin(x)))}, {x});
+  ASSERT_TRUE(traced.ok()) << traced.status();
+  const auto whole = client_->Differentiate(traced->graph);
+  const auto passes = client_->DifferentiateInTwo(traced->graph);
+  ASSERT_TRUE(whole.ok() && passes.ok()) << whole.status() << passes.status();
+  ASSERT_EQ(passes->forward.outputs_size(), 2);  // the sum, and the exponentials
+  ASSERT_EQ(passes->backward.inputs_size(), 2);
+  EXPECT_EQ(passes->backward.inputs(1).name(), passes->forward.outputs(1).name());
+  const HostTensor at = *HostTensor::FromVector<double>({1, 2}, {2});
+  const auto first = client_->Execute(passes->forward, {at});
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = client_->Execute(passes->backward, {at, first->outputs[1]});
+  const auto expected = client_->Execute(*whole, {at});
+  ASSERT_TRUE(second.ok() && expected.ok()) << second.status() << expected.status();
+  EXPECT_THAT(*second->outputs[0].Values<double>(),
+              Pointwise(DoubleNear(1e-14), *expected->outputs[0].Values<double>()));
+
+  const auto unknown = client_->Differentiate(traced->graph, {.checkpoints = {"nothing"}});
+  EXPECT_EQ(GetErrorDetail(unknown.status()).value_or(ErrorDetail()).reason, "VALUE_UNKNOWN") << unknown.status();
+}
+
 TEST_F(ClientGradientTest, OfGraphsByTheCallAndTheCommand) {
   const Tensor x = Tensor::Parameter("x", DType::kF64, {2});
   const absl::StatusOr<TracedGraph> traced = Trace({Sum(x * x)}, {x});

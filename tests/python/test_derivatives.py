@@ -275,6 +275,75 @@ class Directions(DerivativeTest):
         np.testing.assert_allclose(product, expected @ v)
 
 
+class Checkpoints(DerivativeTest):
+    @staticmethod
+    def layers(x, weights):
+        for w in weights:
+            x = np.tanh(x @ w)
+        return x
+
+    def deep(self, wrap):
+        def function(weights, x):
+            for first in range(0, 12, 3):
+                x = wrap(self.layers)(x, weights[first : first + 3])
+            return (x**2).mean()
+
+        random = np.random.default_rng(5)
+        return function, [random.normal(size=(4, 4)) for _ in range(12)], random.normal(size=(6, 4))
+
+    def test_the_same_gradient(self):
+        function, weights, x = self.deep(td.checkpoint)
+        plain = self.deep(lambda f: f)[0]
+        for derivative in (td.grad, td.value_and_grad, td.jacrev):
+            for found, expected in zip(
+                td.arguments.tree.flatten(self.evaluate(derivative(function), weights, x))[0],
+                td.arguments.tree.flatten(self.evaluate(derivative(plain), weights, x))[0],
+            ):
+                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(
+            self.evaluate(lambda w, x: td.jvp(lambda w: function([w] + weights[1:], x), (w,), (w,))[1], weights[0], x),
+            self.evaluate(lambda w, x: td.jvp(lambda w: plain([w] + weights[1:], x), (w,), (w,))[1], weights[0], x),
+            rtol=1e-13,
+        )
+
+    def test_what_is_between_is_computed_again(self):
+        function, weights, x = self.deep(td.checkpoint)
+        graph = td.make_graph(td.grad(function), weights, x, client=self.client).graph
+        barriers = sum(node.WhichOneof("op") == "optimization_barrier" for node in graph.nodes)
+        self.assertGreater(barriers, 4)
+        tanhs = sum(node.unary == 9 for node in graph.nodes if node.WhichOneof("op") == "unary")
+        self.assertEqual(tanhs, 12 + 8)  # the result of each call is kept
+        plain = td.make_graph(td.grad(self.deep(lambda f: f)[0]), weights, x, client=self.client).graph
+        self.assertNotIn("optimization_barrier", {node.WhichOneof("op") for node in plain.nodes})
+
+    def test_nested_and_repeated(self):
+        def f(x):
+            inner = td.checkpoint(lambda x: np.sin(np.exp(np.sin(x))))
+            return td.checkpoint(lambda x: np.cos(inner(x) * x))(x).sum()
+
+        def plain(x):
+            return np.cos(np.sin(np.exp(np.sin(x))) * x).sum()
+
+        x = np.array([0.3, -1.2])
+        np.testing.assert_allclose(self.evaluate(td.grad(f), x), self.evaluate(td.grad(plain), x), rtol=1e-13)
+        np.testing.assert_allclose(self.evaluate(td.hessian(f), x), self.evaluate(td.hessian(plain), x), rtol=1e-12)
+        self.assertEqual(self.evaluate(f, x), self.evaluate(plain, x))
+        self.assertEqual(td.checkpoint(plain)(x), plain(x))
+
+    def test_two_passes(self):
+        graph = td.make_graph(lambda x, w: (np.exp(np.sin(x) @ w)).sum(), np.ones((2, 3)), np.ones(3)).graph
+        whole = self.client.differentiate(graph, "grad", checkpoints=["x"])
+        forward, backward = self.client.differentiate(graph, "grad", checkpoints=["x"], split=True)
+        x, w = np.arange(6.0).reshape(2, 3), np.array([0.1, 0.2, 0.3])
+        self.assertEqual([one.name for one in forward.outputs], [one.name for one in graph.outputs])
+        self.assertEqual([one.name for one in backward.inputs], ["x", "w"])
+        expected, _ = self.client.execute(whole, [x, w])
+        for found, slope in zip(self.client.execute(backward, [x, w])[0], expected):
+            np.testing.assert_allclose(found, slope, rtol=1e-13)
+        with self.assertRaisesRegex(td.InvalidArgument, "nowhere"):
+            self.client.differentiate(graph, "grad", checkpoints=["nowhere"])
+
+
 class Jacobians(DerivativeTest):
     def test_both_agree(self):
         def function(x):

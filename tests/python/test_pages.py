@@ -111,6 +111,7 @@ class Pages(SharedMemoryTestCase):
         self.assertEqual({name: slope.shape for name, slope in names["slopes"].items()}, {"in": (4, 3), "out": (3,)})
         self.run_block("docs/use/derivatives.md", "in-python")
         self.run_block("docs/use/derivatives.md", "in-python_2")
+        self.run_block("docs/use/derivatives.md", "memory")
         self.run_block("docs/use/derivatives.md", "what-the-derivative-is")
 
     def test_shared_memory(self):

@@ -19,6 +19,7 @@ namespace {
 struct DifferentiateValues {
   std::string graph_path;
   std::string output;
+  std::optional<std::string> backward;  // the file of the backward pass, if the derivative is to be split
   client::ConnectOptions connection;
   client::DerivativeOptions derivative;
 };
@@ -42,7 +43,18 @@ absl::StatusOr<DifferentiateValues> ParseDifferentiate(const Arguments& argument
   if (!format.ok()) return format.status();
   const absl::StatusOr<client::DerivativeMode> mode = ParseMode(arguments.Value("mode").value_or("grad"));
   if (!mode.ok()) return mode.status();
-  values.derivative = {.mode = *mode, .wrt = arguments.Values("wrt"), .keep_outputs = arguments.Has("keep-outputs")};
+  values.derivative = {.mode = *mode,
+                       .wrt = arguments.Values("wrt"),
+                       .keep_outputs = arguments.Has("keep-outputs"),
+                       .checkpoints = arguments.Values("checkpoints")};
+  values.backward = arguments.Value("split");
+  if (values.backward.has_value()) {
+    const absl::StatusOr<GraphFormat> backward_format = GraphFormatOf(*values.backward);
+    if (!backward_format.ok()) return backward_format.status();
+    if (values.output == "-" && *values.backward == "-") {
+      return absl::InvalidArgumentError("flag needs a file if there is no --output=FILE: --split=-");
+    }
+  }
   absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments, kWorkDeadline);
   if (!connection.ok()) return connection.status();
   values.connection = *std::move(connection);
@@ -69,6 +81,12 @@ int PrintDerivative(const std::string& path, const v1::Graph& graph, Console& co
   return kExitOk;
 }
 
+int WriteDerivative(const std::string& path, const v1::Graph& graph, Console& console) {
+  const absl::Status written = WriteGraph(path, graph);
+  if (!written.ok()) return console.Fail(written);
+  return path == "-" ? kExitOk : PrintDerivative(path, graph, console);
+}
+
 int DifferentiateGraph(const Arguments& arguments, Console& console) {
   const absl::StatusOr<DifferentiateValues> values = ParseDifferentiate(arguments);
   if (!values.ok()) return console.Usage("differentiate", values.status().message());
@@ -76,11 +94,16 @@ int DifferentiateGraph(const Arguments& arguments, Console& console) {
   if (!graph.ok()) return console.Fail(graph.status());
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values->connection);
   if (!client.ok()) return console.Fail(client.status());
+  if (values->backward.has_value()) {
+    const absl::StatusOr<client::SplitDerivative> passes = (*client)->DifferentiateInTwo(*graph, values->derivative);
+    if (!passes.ok()) return console.Fail(passes.status());
+    const absl::Status written = WriteGraph(*values->backward, passes->backward);
+    if (!written.ok()) return console.Fail(written);
+    return WriteDerivative(values->output, passes->forward, console);
+  }
   const absl::StatusOr<v1::Graph> derivative = (*client)->Differentiate(*graph, values->derivative);
   if (!derivative.ok()) return console.Fail(derivative.status());
-  const absl::Status written = WriteGraph(values->output, *derivative);
-  if (!written.ok()) return console.Fail(written);
-  return values->output == "-" ? kExitOk : PrintDerivative(values->output, *derivative, console);
+  return WriteDerivative(values->output, *derivative, console);
 }
 
 }  // namespace
@@ -96,6 +119,14 @@ Command DifferentiateCommand() {
        .help = "Differentiate with respect to this input; without the flag, to each float or complex one",
        .is_repeatable = true},
       {.name = "keep-outputs", .help = "The graph's own outputs come first"},
+      {.name = "checkpoints",
+       .placeholder = "VALUE",
+       .help = "grad, vjp: keep this value for the backward pass, and compute what is not kept again; inputs are kept",
+       .is_repeatable = true},
+      {.name = "split",
+       .placeholder = "FILE",
+       .help = "grad, vjp: write the backward pass to this graph file, and the forward pass, with residuals behind its "
+               "outputs, to the other"},
       {.name = "output",
        .placeholder = "FILE",
        .help = "Write the derivative to a graph file; without it, or with \"-\", JSON goes to standard output",

@@ -33,6 +33,7 @@
 #include "tensord/access.h"
 #include "tensord/connect_options.h"
 #include "tensord/error_detail.h"
+#include "tensord/messages.h"
 #include "tensord/v1/compute.grpc.pb.h"
 
 namespace tensord::client {
@@ -49,6 +50,17 @@ MakeContext ContextsOf(const ConnectOptions& options, std::string route) {
 bool MayRunTwice(absl::Span<const Argument> arguments, absl::Span<const ResultPlan> plans) {
   return std::none_of(arguments.begin(), arguments.end(), [](const Argument& one) { return one.is_donated(); }) &&
          std::none_of(plans.begin(), plans.end(), [](const ResultPlan& plan) { return plan.is_kept(); });
+}
+
+v1::DifferentiateRequest ToRequest(const v1::Graph& graph, const DerivativeOptions& options) {
+  v1::DifferentiateRequest request;
+  *request.mutable_graph() = graph;
+  request.set_mode(static_cast<v1::DifferentiateRequest::Mode>(options.mode));
+  request.mutable_wrt()->Assign(options.wrt.begin(), options.wrt.end());
+  request.set_keep_outputs(options.keep_outputs);
+  request.set_order(ToWire(options.order));
+  request.mutable_checkpoints()->Assign(options.checkpoints.begin(), options.checkpoints.end());
+  return request;
 }
 
 }  // namespace
@@ -163,16 +175,22 @@ absl::StatusOr<std::vector<v1::ContractionPlan>> Client::PlanContractions(const 
 absl::StatusOr<v1::Graph> Client::Differentiate(const v1::Graph& graph, const DerivativeOptions& options) {
   const absl::Status size = CheckSize(graph);
   if (!size.ok()) return size;
-  v1::DifferentiateRequest request;
-  *request.mutable_graph() = graph;
-  request.set_mode(static_cast<v1::DifferentiateRequest::Mode>(options.mode));
-  request.mutable_wrt()->Assign(options.wrt.begin(), options.wrt.end());
-  request.set_keep_outputs(options.keep_outputs);
-  request.set_order(ToWire(options.order));
+  absl::StatusOr<v1::DifferentiateResponse> response =
+      stubs_->programs->Differentiate(ToRequest(graph, options), DeadlineOf(options_, options.deadline));
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_graph());
+}
+
+absl::StatusOr<SplitDerivative> Client::DifferentiateInTwo(const v1::Graph& graph, const DerivativeOptions& options) {
+  const absl::Status size = CheckSize(graph);
+  if (!size.ok()) return size;
+  v1::DifferentiateRequest request = ToRequest(graph, options);
+  request.set_split(true);
   absl::StatusOr<v1::DifferentiateResponse> response =
       stubs_->programs->Differentiate(request, DeadlineOf(options_, options.deadline));
   if (!response.ok()) return response.status();
-  return std::move(*response->mutable_graph());
+  return SplitDerivative{.forward = std::move(*response->mutable_graph()),
+                         .backward = std::move(*response->mutable_backward())};
 }
 
 absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,

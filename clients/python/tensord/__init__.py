@@ -17,6 +17,7 @@ from tensord.array import Array  # noqa: F401
 from tensord.bridges.jax_function import to_jax  # noqa: F401
 from tensord.bridges.torch_function import to_torch  # noqa: F401
 from tensord.client import Client, connect, default_client, default_target  # noqa: F401
+from tensord.derivatives.checkpoints import checkpoint  # noqa: F401
 from tensord.derivatives.directions import hvp, jvp, vjp  # noqa: F401
 from tensord.derivatives.gradients import grad, value_and_grad  # noqa: F401
 from tensord.derivatives.jacobians import hessian, jacfwd, jacrev  # noqa: F401

@@ -138,22 +138,28 @@ class Client:
         costs: a list of contract.ContractionPlans."""
         return list(self._explain(program, device, disabled_passes, timeout).contractions)
 
-    def differentiate(self, graph, mode, wrt=(), *, keep_outputs=False, timeout=None):
+    def differentiate(self, graph, mode, wrt=(), *, keep_outputs=False, checkpoints=(), split=False, timeout=None):
         """The derivative of a contract.Graph, a contract.Graph itself. Idempotent.
 
         mode: "jvp" adds a tangent for each `wrt` to the inputs, and has one for each output; "vjp" adds a cotangent for
         each output, and "grad", of a graph with one real number as its output, adds none: both have a cotangent for
         each `wrt`. wrt: names of inputs, empty for all floats and complex numbers; keep_outputs: the graph's own outputs
-        come first. Outputs of other types have neither. Constants without an order are row-major, as in compile. Raises
-        td.Unimplemented where an operation has no derivative.
+        come first. Outputs of other types have neither. Constants without an order are row-major, as in compile.
+        checkpoints, of "vjp" and "grad": references to values ("x", "y:1") that the backward pass finds in memory beside
+        the inputs; it computes others again, shortly before it needs them; empty: it finds all. split: a pair of graphs.
+        The first has the outputs, and residuals behind them; the second has those inputs of the graph that it reads or
+        that have symbolic sizes, the residuals under their names, and the cotangents, and gives the cotangents of `wrt`.
+        Raises td.Unimplemented where an operation has no derivative.
         """
         number = contract.DERIVATIVE_MODES.get(f"MODE_{mode.upper()}", 0)
         if not number:
             raise ValueError(f"a mode is 'jvp', 'vjp' or 'grad', not {mode!r}")
         request = contract.DifferentiateRequest(
-            graph=graph, mode=number, wrt=wrt, keep_outputs=keep_outputs, order=contract.ROW_MAJOR
-        )
-        return self.unary("Differentiate", request, contract.DifferentiateResponse, timeout).graph
+            graph=graph, mode=number, wrt=wrt, keep_outputs=keep_outputs, order=contract.ROW_MAJOR,
+            checkpoints=checkpoints, split=split,
+        )  # fmt: skip
+        response = self.unary("Differentiate", request, contract.DifferentiateResponse, timeout)
+        return (response.graph, response.backward) if split else response.graph
 
     def _explain(self, program, device, disabled_passes, timeout):
         request = contract.ExplainRequest(options=compile_options(device, disabled_passes))

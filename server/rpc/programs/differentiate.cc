@@ -21,10 +21,16 @@
 namespace tensord::server {
 namespace {
 
-absl::StatusOr<v1::DifferentiateResponse> MakeDerivative(Graph graph, const DerivativeRequest& request) {
+absl::StatusOr<v1::DifferentiateResponse> MakeDerivative(Graph graph, const DerivativeRequest& request, bool split) {
   RETURN_IF_ERROR(InferTypes(&graph).status());
-  ASSIGN_OR_RETURN(const Graph derivative, Differentiate(graph, request));
   v1::DifferentiateResponse response;
+  if (split) {
+    ASSIGN_OR_RETURN(const SplitDerivative derivative, DifferentiateInTwo(graph, request));
+    ASSIGN_OR_RETURN(*response.mutable_graph(), codec::EncodeGraph(derivative.forward));
+    ASSIGN_OR_RETURN(*response.mutable_backward(), codec::EncodeGraph(derivative.backward));
+    return response;
+  }
+  ASSIGN_OR_RETURN(const Graph derivative, Differentiate(graph, request));
   ASSIGN_OR_RETURN(*response.mutable_graph(), codec::EncodeGraph(derivative));
   return response;
 }
@@ -52,18 +58,18 @@ absl::StatusOr<std::shared_ptr<const AddedBytes>> Charge(UnaryCall* call, const 
 
 // Makes the derivative on a thread of the compile pool, in a turn of the tenant, and answers; or gives up with the
 // call's deadline or cancellation, and stops the work.
-void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request) {
+void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request, bool split) {
   call->open().At(Stage::kCompile);
   absl::StatusOr<std::shared_ptr<const AddedBytes>> added = Charge(call, graph);
   if (!added.ok()) return call->Fail(added.status());
   const auto wait = std::make_shared<RequestWait>(*call);
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);
-  auto work = [call, wait, abandoned, graph = std::move(graph), request = std::move(request), bytes = call->HoldBytes(),
-               added = *std::move(added)]() mutable {
+  auto work = [call, wait, abandoned, graph = std::move(graph), request = std::move(request), split,
+               bytes = call->HoldBytes(), added = *std::move(added)]() mutable {
     StopSignal stop(abandoned.get());
     const StopSignal::Scope scope(&stop);
     const absl::Time start = SteadyNow();
-    absl::StatusOr<v1::DifferentiateResponse> response = MakeDerivative(std::move(graph), request);
+    absl::StatusOr<v1::DifferentiateResponse> response = MakeDerivative(std::move(graph), request, split);
     bytes = nullptr;
     added = nullptr;
     if (!wait->End()) return;
@@ -102,7 +108,9 @@ void HandleDifferentiate(UnaryCall* call) {
                       {.mode = DecodeMode(request.mode()),
                        .wrt = {request.wrt().begin(), request.wrt().end()},
                        .keep_outputs = request.keep_outputs(),
-                       .bounds = {.nodes = limits.graph_nodes, .edges = limits.graph_edges}});
+                       .checkpoints = {request.checkpoints().begin(), request.checkpoints().end()},
+                       .bounds = {.nodes = limits.graph_nodes, .edges = limits.graph_edges}},
+                      request.split());
 }
 
 }  // namespace tensord::server

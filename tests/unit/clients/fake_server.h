@@ -149,6 +149,7 @@ class FakeServer : private v1::Compute::Service {
     for (v1::GraphOutput& output : *response->mutable_graph()->mutable_outputs()) {
       output.set_name(output.name() + ".derivative");
     }
+    if (request->split()) *response->mutable_backward() = request->graph();
     return refuse();
   }
 

@@ -41,10 +41,15 @@ struct DerivativeOptions {
   DerivativeMode mode = DerivativeMode::kGrad;
   std::vector<std::string> wrt = {};  // names of inputs; empty: every one of a float or complex dtype, in order
   bool keep_outputs = false;          // the graph's own outputs come first
+  // kVjp, kGrad: references to values ("x", "y:1") that the backward pass finds in memory, beside the graph's inputs.
+  // It computes others again, shortly before it needs them. Empty: it finds all of them.
+  std::vector<std::string> checkpoints = {};
   // The order of constants that say none, as ExecuteOptions::order has it where the graph is compiled.
   MemoryOrder order = MemoryOrder::kRowMajor;
   std::optional<absl::Duration> deadline = {};
 };
+
+struct SplitDerivative;  // tensord/messages.h
 
 // Connection to a server. Thread-safe; calls block, but for those that begin with Start. A failed call has the server's
 // canonical code and message; GetErrorDetail gives the details. A call without an answer is made again, four times at
@@ -79,6 +84,8 @@ class Client {
   // df/dx + i df/dy. Inputs and outputs that are neither floats nor complex have no tangents and cotangents.
   // UNIMPLEMENTED, with the node and the op in the ErrorDetail, if an op has no derivative.
   absl::StatusOr<v1::Graph> Differentiate(const v1::Graph& graph, const DerivativeOptions& options = {});
+  // Returns the derivative by kVjp or kGrad as two graphs, so that residuals may stay on the server between two calls.
+  absl::StatusOr<SplitDerivative> DifferentiateInTwo(const v1::Graph& graph, const DerivativeOptions& options = {});
 
   // Compiles a graph unless the server knows it, and runs it. Arguments are in the order of its inputs.
   absl::StatusOr<ExecuteResult> Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,

@@ -19,6 +19,14 @@ struct TracedGraph {
   std::vector<HostTensor> arguments;
 };
 
+// The two passes of a derivative. The forward one has the graph's inputs, and its outputs with residuals behind them.
+// The backward one has the inputs of the graph that it reads or that have symbolic sizes, the residuals under the names
+// of those outputs, and the cotangents of kVjp; its outputs are the cotangents of each wrt.
+struct SplitDerivative {
+  v1::Graph forward;
+  v1::Graph backward;
+};
+
 }  // namespace tensord::client
 
 #endif  // TENSORD_MESSAGES_H_

@@ -19,7 +19,8 @@ class Derivative:
     def __init__(self, builder, region, mode, values, wrt, outputs=None):
         self._builder = builder
         graph = region.graph if outputs is None else _with_outputs(region.graph, outputs)
-        self._graph = (builder.client or default_client()).differentiate(graph, mode, wrt)
+        kept = _kept(region, builder.computed_again) if mode != "jvp" else ()
+        self._graph = (builder.client or default_client()).differentiate(graph, mode, wrt, checkpoints=kept)
         arrays = list(values) + region.captured
         given, self._added = self._graph.inputs[: len(arrays)], self._graph.inputs[len(arrays) :]
         self._known = {name: name for name in region.names}
@@ -76,6 +77,13 @@ class Derivative:
         for size in sizes_in(copy):
             replace_symbols(size, sizes, operand_of if takes_operands else None)
         return copy.name
+
+
+def _kept(region, computed_again):
+    """The nodes that a backward pass finds in memory; none names all of them."""
+    if computed_again.isdisjoint(region.names):
+        return ()
+    return [region.graph.inputs[0].name] + [name for name in region.names if name not in computed_again]
 
 
 def _with_outputs(graph, places):

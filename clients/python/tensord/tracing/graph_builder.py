@@ -17,11 +17,13 @@ class GraphBuilder:
     Its methods are the operations of the wire, one node each: no broadcasting, no promotion. Operands must already
     agree; what the callers in this package pass does. Inside `with builder:` functions that take no Array, such as
     td.zeros, add to this graph. client: the Client whose server is asked for derivatives, None for the default one.
+    computed_again: names of nodes that backward passes do not find in memory (td.checkpoint).
     """
 
     def __init__(self, name="", algebra=None, client=None):
         self.graph = contract.Graph(name=name, algebra=algebra_number(algebra))
         self.client = client
+        self.computed_again = set()
         self._names = set()
         self._places = {}  # of nodes, by name
         self._values = {}  # by reference: the inputs and operands

@@ -235,10 +235,25 @@ TEST_F(TensordctlTest, DifferentiateWritesAGraph) {
   EXPECT_EQ(server_.differentiate_request.mode(), v1::DifferentiateRequest::MODE_JVP);
 }
 
+TEST_F(TensordctlTest, DifferentiateWritesTwoPasses) {
+  const std::string forward = absl::StrCat(folder_, "-forward.pb"), backward = absl::StrCat(folder_, "-backward.json");
+  const Outcome outcome = CallTensordctl(
+      {"differentiate", graph_, target_, "--checkpoints=x", "--checkpoints=y:1", "-o", forward, "--split", backward});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_THAT(server_.differentiate_request.checkpoints(), ElementsAre("x", "y:1"));
+  EXPECT_TRUE(server_.differentiate_request.split());
+  EXPECT_EQ(ReadGraph(forward)->outputs(0).name(), "y.derivative");
+  EXPECT_EQ(ReadGraph(backward)->outputs(0).name(), "y");
+  std::remove(forward.c_str());
+  std::remove(backward.c_str());
+}
+
 TEST_F(TensordctlTest, DifferentiateSaysWhatIsWrong) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{"differentiate", graph_, "--mode=gradient"}, "flag needs grad, jvp or vjp: --mode=gradient"},
       {{"differentiate", graph_, "--output=grad.txt"}, "a graph file's name ends in .json"},
+      {{"differentiate", graph_, "--split=-"}, "flag needs a file if there is no --output=FILE: --split=-"},
+      {{"differentiate", graph_, "-o", "a.json", "--split=b.txt"}, "a graph file's name ends in .json"},
       {{"differentiate"}, "needs exactly one graph file, 0 given"}};
   for (const auto& [words, why] : wrong) {
     const Outcome outcome = CallTensordctl(words);

@@ -78,6 +78,7 @@ TEST(MessageMeasureTest, EmptyFieldsAreRefusedByTheirLimit) {
            Case{v1::CompileRequest::descriptor(), BytesField(2, Times(kCount, BytesField(2, ""))), "message_items"},
            Case{v1::ExplainRequest::descriptor(), BytesField(2, Times(kCount, BytesField(3, ""))), "graph_nodes"},
            Case{v1::DifferentiateRequest::descriptor(), Times(kCount, BytesField(3, "")), "graph_inputs"},
+           Case{v1::DifferentiateRequest::descriptor(), Times(kCount, BytesField(6, "")), "graph_nodes"},
            Case{v1::ExecuteRequest::descriptor(), Times(kCount, BytesField(5, "")), "graph_inputs"},
            Case{v1::ExecuteRequest::descriptor(), Times(kCount, BytesField(6, "")), "graph_outputs"},
            Case{v1::ExecuteRequest::descriptor(), BytesField(3, Times(kCount, BytesField(3, ""))), "graph_nodes"},
