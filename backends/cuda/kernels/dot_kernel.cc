@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/kernels/copy_text.h"
 #include "backends/cuda/kernels/dot_plan.h"
 #include "backends/cuda/kernels/lt_product.h"
 #include "backends/cuda/kernels/own_product_kernels.h"
@@ -38,6 +39,19 @@ class ZerosKernel final : public Kernel {
   const Driver* const driver_;
   const int64_t bytes_;
 };
+
+// Prints a copy, one that does not widen as those of all ops that move elements: by tiles where sides differ.
+KernelText DotCopyText(const StridedCopy& copy, const CudaOptions& options) {
+  if (copy.from != copy.to) return StridedCopyText(copy, int64_t{options.num_processors} * kDotCopyBlocks);
+  CopyStage stage;
+  CopyPart& part = stage.parts.emplace_back(CopyPart{.from = {.pointer = 0}, .into = {.pointer = 1}});
+  int64_t dense = 1;
+  for (const StridedCopy::Axis& axis : copy.axes) {
+    part.axes.push_back({axis.size, copy.gathers ? axis.stride : dense, copy.gathers ? dense : axis.stride});
+    dense *= axis.size;
+  }
+  return CopyText({stage}, SizeOf(copy.from), 0, options);
+}
 
 // A copy before or after the product.
 struct DotCopy {
@@ -82,8 +96,7 @@ class DotKernel final : public Kernel {
   absl::Status AddCopy(const std::optional<StridedCopy>& copy, DType dense, const KernelContext& context,
                        DotCopy* added) {
     if (!copy.has_value()) return absl::OkStatus();
-    const int64_t most_blocks = context.compiler->printing().num_processors * kDotCopyBlocks;
-    ASSIGN_OR_RETURN(added->kernel, context.compiler->Compile(StridedCopyText(*copy, most_blocks)));
+    ASSIGN_OR_RETURN(added->kernel, context.compiler->Compile(DotCopyText(*copy, context.compiler->printing())));
     added->bytes = copy->num_elements() * SizeOf(dense);
     added->offset = scratch_bytes_;
     scratch_bytes_ += RoundUp(added->bytes, kDotScratchAlignment);
