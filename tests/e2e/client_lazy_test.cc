@@ -220,6 +220,10 @@ TEST_F(ClientLazyTest, OneSymbolIsOneSize) {
   const auto results = (*sum)(two, two);
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_THAT(*(*results)[0].Values<double>(), ElementsAre(2, 4));
+  auto source = *sum;
+  const auto moved = std::move(source);
+  EXPECT_TRUE(source(two, two).ok()) << "a moved-from program is the same";  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(source(Tensor::FromHost(two), Tensor::FromHost(two))[1].ok());
   EXPECT_THAT(*(*results)[1].Values<double>(), ElementsAre(0, 0));
   EXPECT_EQ((*sum)(two, three).status().message(), "the size n is [2] and [3] in one call: argument y is f64[3]");
 }

@@ -50,10 +50,14 @@ ParameterSpec Spec(Shape shape, std::string name = "") {
 
 using TracedFunction = std::function<std::vector<Tensor>(absl::Span<const Tensor>)>;
 
-// A compiled function whose arguments and results are lists. Program gives it the function's own types. A value;
-// thread-compatible. The client must outlive it, and so must all that the function refers to.
+// A compiled function whose arguments and results are lists. Program gives it the function's own types. A value; a
+// moved-from one is still the same function. Thread-compatible. The client must outlive it, and so must all that the
+// function refers to.
 class CompiledFunction {
  public:
+  CompiledFunction(const CompiledFunction&) = default;
+  CompiledFunction& operator=(const CompiledFunction&) = default;
+
   // Calls `function` once, with parameters, and compiles what it returns. INVALID_ARGUMENT if a result failed, or two
   // parameters have one name.
   static absl::StatusOr<CompiledFunction> Compile(Client& client, std::vector<ParameterSpec> parameters,
