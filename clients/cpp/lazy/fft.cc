@@ -84,9 +84,17 @@ std::vector<int64_t> AxesOr(const std::vector<int64_t>& axes, const Tensor& x) {
   return all;
 }
 
+// A constant of so many is 1 GiB, and a message takes less than 2.
+constexpr int64_t kMostFrequencies = int64_t{1} << 27;
+
 Tensor Frequencies(absl::string_view name, int64_t n, double spacing, int64_t count, int64_t first_negative) {
   if (n < 1 || !(spacing > 0)) {
     return RefusedOperation(name, absl::StrCat("needs samples, and a positive spacing: n ", n, ", spacing ", spacing));
+  }
+  if (count > kMostFrequencies) {
+    return RefusedOperation(name,
+                            absl::StrCat("has more than ", kMostFrequencies,
+                                         " frequencies, which become a constant; compute them with Iota: ", count));
   }
   std::vector<double> values(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
@@ -134,7 +142,7 @@ Tensor Irfftn(const TensorArg& x, const std::vector<int64_t>& axes, const FftOpt
 
 Tensor FftFreq(int64_t n, double spacing, const std::source_location& place) {
   const RecordedCall call("FftFreq", place);
-  return Frequencies("FftFreq", n, spacing, n, (n + 1) / 2);
+  return Frequencies("FftFreq", n, spacing, n, n - n / 2);
 }
 Tensor RfftFreq(int64_t n, double spacing, const std::source_location& place) {
   const RecordedCall call("RfftFreq", place);

@@ -1,6 +1,8 @@
 #include "tensord/linalg.h"
 
 #include <complex>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -154,6 +156,8 @@ TEST(Fft, FrequenciesAreThoseOfNumpy) {
   EXPECT_THAT(values_of(FftFreq(4)), ElementsAre(0, 0.25, -0.5, -0.25));
   EXPECT_THAT(values_of(RfftFreq(4)), ElementsAre(0, 0.25, 0.5));
   EXPECT_FALSE(FftFreq(0).ok());
+  EXPECT_THAT(Why(FftFreq(std::numeric_limits<int64_t>::max())), HasSubstr("FftFreq: has more than 134217728"));
+  EXPECT_THAT(Why(RfftFreq(int64_t{1} << 28)), HasSubstr("RfftFreq: has more than 134217728"));
   EXPECT_FALSE(RfftFreq(4, 0).ok());
 }
 
