@@ -94,9 +94,10 @@ Tensor SliceAlong(const Tensor& x, const std::vector<Walk>& walks) {
 // Returns the entries of a range of step 1 or -1 along an axis whose size only the run knows.
 Tensor TakeOpenRange(Tensor x, Range range, int64_t axis) {
   if (range.step < 0) {
-    // Counted from the other end, where the place before the first entry is the one behind the last.
+    // Counted from the other end, where the place before the first entry is the one behind the last: -(place + 1),
+    // which overflows nowhere as the complement.
     const auto mirrored = [](std::optional<int64_t> place) {
-      return place.has_value() ? std::optional<int64_t>(-(*place + 1)) : std::nullopt;
+      return place.has_value() ? std::optional<int64_t>(~*place) : std::nullopt;
     };
     range = Range(mirrored(range.start), mirrored(range.stop));
     x = Reverse(x, {axis});
@@ -119,10 +120,10 @@ Tensor TakeAlong(Tensor x, const std::vector<Walk>& walks) {
       x = TakeOpenRange(x, *walks[axis].open, static_cast<int64_t>(axis));
       continue;
     }
-    std::vector<int64_t> indices;
-    for (int64_t i = 0; i < walks[axis].count; ++i) indices.push_back(walks[axis].first + i * walks[axis].step);
-    x = Take(x, Tensor::Constant(*HostTensor::FromVector(std::move(indices), {walks[axis].count})),
-             static_cast<int64_t>(axis));
+    // A step may be beyond any axis where there is one entry.
+    const int64_t step = walks[axis].count < 2 ? 1 : walks[axis].step;
+    const Tensor indices = Iota(DType::kI64, {walks[axis].count}) * step + walks[axis].first;
+    x = Take(x, indices, static_cast<int64_t>(axis));
   }
   return x;
 }

@@ -4,8 +4,10 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <source_location>
+#include <type_traits>
 
 namespace tensord::client {
 
@@ -40,7 +42,12 @@ class Subscript {
 
   template <std::integral T>
   Subscript(T index, const Place& place = Place::current())  // NOLINT(google-explicit-constructor): x[{0, kAll}]
-      : kind_(Kind::kOfIndex), index_(static_cast<int64_t>(index)), place_(place) {}
+      : kind_(Kind::kOfIndex), place_(place) {
+    // An unsigned index beyond int64 is beyond any axis, and none from the end.
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    index_ =
+        std::is_unsigned_v<T> && static_cast<uint64_t>(index) > uint64_t{kMost} ? kMost : static_cast<int64_t>(index);
+  }
   Subscript(const Range& range, const Place& place = Place::current())  // NOLINT(google-explicit-constructor)
       : kind_(Kind::kOfRange), range_(range), place_(place) {}
   Subscript(NewAxis, const Place& place = Place::current())  // NOLINT(google-explicit-constructor)

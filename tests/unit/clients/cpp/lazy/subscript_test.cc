@@ -1,6 +1,7 @@
 #include "tensord/subscript.h"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,7 @@ TEST(Subscripts, Refuse) {
   const Tensor x = Input({4, 5});
   EXPECT_EQ(Why(x[4]), "operator[]: the index is out of bounds: 4, axis 0 of [4,5]");
   EXPECT_EQ(Why(x[{0, -6}]), "operator[]: the index is out of bounds: -6, axis 1 of [4,5]");
+  EXPECT_EQ(Why(x[std::string::npos]), "operator[]: the index is out of bounds: 9223372036854775807, axis 0 of [4,5]");
   EXPECT_EQ(Why(x[{0, 0, 0}]), "operator[]: more subscripts than axes: 3, shape [4,5]");
   EXPECT_EQ(Why(x[{kRest, kRest}]), "operator[]: kRest stands once at most");
   EXPECT_EQ(Why(x[Range::Every(0)]), "operator[]: a step is 0");
@@ -69,6 +71,10 @@ TEST(Subscripts, OtherAxesMayHaveRunTimeSizes) {
   EXPECT_EQ(ShapeToString((open[{kAll, Range(0, 3, 2), kNewAxis}]).shape()), "[n,2,1]");
   EXPECT_EQ((open[{Range(1, -1), 0}]).shape(), Shape{kRunTimeSize});
   EXPECT_EQ((open[{Range::Every(-1), kAll}]).shape().back(), 4);
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ((open[{kAll, Range::Every(most)}]).shape().back(), 1);
+  const Tensor large = Tensor::Parameter("p", DType::kF32, {Symbol("n"), most});
+  EXPECT_EQ((large[{kAll, Range::From(1)}]).shape().back(), most - 1) << "nothing of its size is allocated";
 }
 
 TEST(Operators, CompareAndCombine) {
