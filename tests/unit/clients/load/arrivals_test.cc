@@ -28,6 +28,15 @@ TEST(Arrivals, PoissonOnesHaveTheRateAndSpread) {
   EXPECT_NEAR(squares / kCount, 2e-6, 1e-7);
 }
 
+TEST(Arrivals, AreNoFurtherThanClocksCount) {
+  for (const ArrivalKind kind : {ArrivalKind::kFixed, ArrivalKind::kPoisson}) {
+    Arrivals arrivals(kind, 1e-300, 1);
+    arrivals.Next();
+    EXPECT_EQ(arrivals.Next(), absl::Hours(24 * 365));
+    EXPECT_EQ(arrivals.Next(), absl::Hours(24 * 365));
+  }
+}
+
 TEST(Arrivals, AreThoseOfTheSeed) {
   Arrivals a(ArrivalKind::kPoisson, 10, 1), same(ArrivalKind::kPoisson, 10, 1), other(ArrivalKind::kPoisson, 10, 2);
   const absl::Duration first = a.Next();
