@@ -9,12 +9,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
@@ -108,11 +111,18 @@ absl::StatusOr<Socket> Dial(absl::string_view target, absl::Duration timeout, co
   if (colon == absl::string_view::npos || colon == 0 || colon + 1 == address.size()) {
     return absl::InvalidArgumentError(absl::StrCat("no address such as host:port or unix:/path: ", target));
   }
+  // getaddrinfo takes the lower 16 bits of larger numbers.
+  const absl::string_view port = address.substr(colon + 1);
+  uint64_t number = 0;
+  const bool is_number = std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (is_number && (!absl::SimpleAtoi(port, &number) || number > 65535)) {
+    return absl::InvalidArgumentError(absl::StrCat("a port is at most 65535: ", target));
+  }
   std::string host(address.substr(0, colon));
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   const addrinfo hints = {.ai_flags = 0, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), std::string(address.substr(colon + 1)).c_str(), &hints, &found);
+  const int error = getaddrinfo(host.c_str(), std::string(port).c_str(), &hints, &found);
   if (error != 0) return absl::UnavailableError(absl::StrCat("cannot find ", target, ": ", gai_strerror(error)));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, &freeaddrinfo);
   absl::StatusOr<Socket> socket = absl::UnavailableError(absl::StrCat("no address belongs to ", target));
