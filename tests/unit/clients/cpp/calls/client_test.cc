@@ -157,8 +157,19 @@ TEST(Client, SendsNoCallWhoseDeadlineHasPassed) {
     ADD_FAILURE() << "the call was sent";
     return grpc::Status::OK;
   };
+  server.put_tensor = [](auto*, auto*, auto*) {
+    ADD_FAILURE() << "a part of the upload was sent, or was to be deleted";
+    return grpc::Status::OK;
+  };
+  server.get_tensor = [](const auto&, auto*) {
+    ADD_FAILURE() << "the download was sent";
+    return grpc::Status::OK;
+  };
   for (const absl::Duration deadline : {absl::ZeroDuration(), -absl::Hours(1), -absl::InfiniteDuration()}) {
     for (int i = 0; i < 20; ++i) {
+      EXPECT_TRUE(
+          absl::IsDeadlineExceeded(client->PutTensor("s", "h", HostTensor::Scalar(1.0f), {.deadline = deadline})));
+      EXPECT_TRUE(absl::IsDeadlineExceeded(client->GetTensor("s", "h", {.deadline = deadline}).status()));
       EXPECT_TRUE(absl::IsDeadlineExceeded(client->Execute(v1::Graph(), {}, {.deadline = deadline}).status()));
     }
   }
