@@ -214,6 +214,12 @@ TensorParts TensorPartsOf(const ServerParts& parts) {
           .unread_results = parts.unread_results.get()};
 }
 
+std::vector<ServerLimit> LimitsOf(const ServerConfig& config, const Devices& devices) {
+  std::vector<ServerLimit> limits = ServerLimitsOf(config);
+  if (devices.cuda_tensor_bytes() > 0) limits.push_back({kCudaTensorBytesLimit, devices.cuda_tensor_bytes()});
+  return limits;
+}
+
 AdmissionParts AdmissionPartsOf(const ServerConfig& config, ServerParts* parts) {
   return {.authenticator = parts->authenticator.get(),
           .gate = parts->gate.get(),
@@ -225,7 +231,7 @@ AdmissionParts AdmissionPartsOf(const ServerConfig& config, ServerParts* parts) 
           .readers = parts->readers.get(),
           .fair_polling = &parts->fair_polling,
           .graph_limits = GraphLimitsOf(config),
-          .server_limits = ServerLimitsOf(config),
+          .server_limits = LimitsOf(config, *parts->devices),
           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
           .message_bytes = config.limits().message_bytes(),
           .metadata_bytes = config.limits().metadata_bytes(),

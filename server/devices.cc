@@ -1,7 +1,9 @@
 #include "server/devices.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -14,6 +16,10 @@
 #include "backends/cpu/machine/blas.h"
 #include "backends/cpu/machine/instruction_set.h"
 #include "backends/cpu/machine/thread_pool.h"
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/device/context.h"
+#include "backends/cuda/libraries/libraries.h"
+#include "backends/cuda/libraries/status.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/thread_niceness.h"
 #include "engine/families/family_plugin.h"
@@ -70,11 +76,27 @@ std::unique_ptr<cpu::ThreadPool> MakeNicerPool(int threads, int niceness) {
   return pool;
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeCuda(int ordinal, const OtherBackends& others) {
-  if (others.cuda != nullptr) return others.cuda(ordinal);
-  return absl::UnavailableError(absl::StrCat("device cuda:", ordinal,
-                                             " is not there: this version of tensord runs no programs on CUDA yet; "
-                                             "take it out of devices"));
+// A run holds one until it is over; these are for tensors that come and go meanwhile.
+constexpr int kLanesForTensors = 2;
+
+absl::StatusOr<std::unique_ptr<cuda::Libraries>> OpenLibraries(const ServerConfig& config, int ordinal) {
+  absl::StatusOr<std::unique_ptr<cuda::Libraries>> libraries =
+      cuda::Libraries::Open(cuda::PathsOf(config.cuda().libraries()));
+  if (!libraries.ok()) return cuda::DeviceIsNotThere(ordinal, libraries.status());
+  return libraries;
+}
+
+std::string LibraryText(absl::string_view name, absl::string_view version, absl::string_view path) {
+  return absl::StrCat(name, " ", version, ", ", path);
+}
+
+void TellOfLibraries(cuda::Libraries* libraries, absl::Span<const absl::Status> refusals, Log* log) {
+  for (const cuda::LibraryInfo& library : libraries->opened()) {
+    log->Event(LogLevel::kInfo, "cuda library", LibraryText(library.name, library.version, library.path));
+  }
+  for (const absl::Status& refusal : refusals) {
+    log->Event(LogLevel::kWarning, "cuda library missing", std::string(refusal.message()));
+  }
 }
 
 void WarnOfBlas(const ServerConfig& config, Log* log) {
@@ -100,8 +122,32 @@ absl::Status CheckDeviceSettings(const ServerConfig& config) {
   const absl::Status isa = CheckCpuIsa(config.cpu().isa());
   if (!isa.ok()) return absl::InvalidArgumentError(absl::StrCat("setting cpu.isa: ", isa.message()));
   const absl::Status joins = cpu::CheckJoinNames(DisabledJoinsOf(config));
-  if (joins.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("setting cpu.disabled_joins: ", joins.message()));
+  if (!joins.ok()) return absl::InvalidArgumentError(absl::StrCat("setting cpu.disabled_joins: ", joins.message()));
+  const std::string& libraries = config.cuda().libraries();
+  std::error_code error;
+  if (libraries.empty() || std::filesystem::is_directory(libraries, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("setting cuda.libraries: ", libraries, " is no folder"));
+}
+
+absl::StatusOr<std::vector<std::string>> DescribeCudaDevices(const ServerConfig& config) {
+  ASSIGN_OR_RETURN(const std::vector<DeviceName> names, DevicesOf(config));
+  std::unique_ptr<cuda::Libraries> libraries;
+  std::vector<std::string> lines;
+  for (const DeviceName& name : names) {
+    if (name.kind != kCudaKind) continue;
+    if (libraries == nullptr) {
+      ASSIGN_OR_RETURN(libraries, OpenLibraries(config, name.ordinal));
+    }
+    ASSIGN_OR_RETURN(const std::string model, cuda::Context::ModelOf(&libraries->driver(), name.ordinal));
+    lines.push_back(absl::StrCat("device ", name.full(), ": ", model));
+  }
+  if (libraries == nullptr) return lines;
+  const std::vector<absl::Status> refusals = libraries->OpenAll();
+  for (const cuda::LibraryInfo& library : libraries->opened()) {
+    lines.push_back(absl::StrCat("library ", LibraryText(library.name, library.version, library.path)));
+  }
+  for (const absl::Status& refusal : refusals) lines.push_back(absl::StrCat("library missing: ", refusal.message()));
+  return lines;
 }
 
 absl::Status UseInstructionSet(const ServerConfig& config) { return UseCpuIsa(config.cpu().isa()); }
@@ -131,13 +177,32 @@ absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& con
   devices->memory_ = HostBufferPool::Create(MostCpuTensorBytes(), config.cpu().pool_bytes(), kTensorBytesLimit);
   for (const DeviceName& name : names) {
     ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, name.kind == kCudaKind
-                                                           ? MakeCuda(name.ordinal, others)
+                                                           ? devices->MakeCuda(config, name.ordinal, log, others)
                                                            : devices->MakeCpu(config, families, others));
     if (name.kind == kCudaKind) devices->NoteCudaBytes(backend->Describe().memory_bytes);
     devices->backends_.push_back(std::move(backend));
     devices->names_.push_back(name.full());
   }
   return devices;
+}
+
+// The parts that all CUDA devices share.
+absl::Status Devices::OpenCuda(const ServerConfig& config, int ordinal, Log* log) {
+  ASSIGN_OR_RETURN(cuda_libraries_, OpenLibraries(config, ordinal));
+  const std::vector<absl::Status> refusals =
+      config.cuda().warm() ? cuda_libraries_->OpenAll() : std::vector<absl::Status>();
+  TellOfLibraries(cuda_libraries_.get(), refusals, log);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> Devices::MakeCuda(const ServerConfig& config, int ordinal, Log* log,
+                                                           const OtherBackends& others) {
+  if (others.cuda != nullptr) return others.cuda(ordinal);
+  if (cuda_libraries_ == nullptr) RETURN_IF_ERROR(OpenCuda(config, ordinal, log));
+  return MakeCudaBackend({.libraries = cuda_libraries_.get(),
+                          .ordinal = ordinal,
+                          .lanes = config.cuda().executors() + kLanesForTensors,
+                          .host_memory = memory_});
 }
 
 std::unique_ptr<Backend> Devices::MakeCpu(const ServerConfig& config, const ServerFamilies& families,

@@ -22,6 +22,9 @@ namespace tensord::cpu {
 class FftTransforms;
 class ThreadPool;
 }  // namespace tensord::cpu
+namespace tensord::cuda {
+class Libraries;
+}  // namespace tensord::cuda
 
 namespace tensord::server {
 
@@ -29,8 +32,11 @@ namespace tensord::server {
 inline constexpr char kTensorBytesLimit[] = "cpu.tensor_bytes";
 int64_t MostTensorBytes();
 
-// Checks that the processor has the instruction set of cpu.isa, and that there are the ways of cpu.disabled_joins.
-// INVALID_ARGUMENT, which names those that there are, where not.
+// The bytes that all tensors on a CUDA device may take, which is no setting either.
+inline constexpr char kCudaTensorBytesLimit[] = "cuda.tensor_bytes";
+
+// Checks that the processor has the instruction set of cpu.isa, that there are the ways of cpu.disabled_joins, and that
+// cuda.libraries is a folder. INVALID_ARGUMENT, which names those that there are, where not.
 absl::Status CheckDeviceSettings(const ServerConfig& config);
 
 // Keeps the process to cpu.isa, from before the first kernel is chosen.
@@ -39,6 +45,10 @@ absl::Status UseInstructionSet(const ServerConfig& config);
 // Returns the core that OPENBLAS_CORETYPE must name when the process begins for OpenBLAS to keep to cpu.isa. Empty if
 // it does, and if cpu.isa is "auto".
 std::string BlasCoreWithin(const ServerConfig& config);
+
+// Returns a line for each CUDA device of the configuration and for each of NVIDIA's libraries, also for those that are
+// missing. Opens all of them, but takes nothing of a device. UNAVAILABLE if a device is not there.
+absl::StatusOr<std::vector<std::string>> DescribeCudaDevices(const ServerConfig& config);
 
 // Returns the families of a server, with their plugins audited. INVALID_ARGUMENT if a plugin cannot be used.
 absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config);
@@ -75,18 +85,24 @@ class Devices {
   // The CPU backend's threads, for large copies.
   ParallelFor parallel_for() const;
   CollectedMetrics::Tables fft_tables() const;
+  // Returns the bytes that tensors may take on the smallest CUDA device; 0: there is none.
+  int64_t cuda_tensor_bytes() const { return cuda_bytes_; }
 
  private:
   Devices();
   std::unique_ptr<Backend> MakeCpu(const ServerConfig& config, const ServerFamilies& families,
                                    const OtherBackends& others) const;
+  absl::StatusOr<std::unique_ptr<Backend>> MakeCuda(const ServerConfig& config, int ordinal, Log* log,
+                                                    const OtherBackends& others);
+  absl::Status OpenCuda(const ServerConfig& config, int ordinal, Log* log);
   void NoteCudaBytes(int64_t bytes);
 
   std::unique_ptr<cpu::ThreadPool> pool_;
   std::unique_ptr<cpu::FftTransforms> fft_transforms_;
   std::shared_ptr<HostBufferPool> memory_;
-  int64_t cuda_bytes_ = 0;                          // memory of the smallest CUDA device; 0: there is none
-  std::vector<std::unique_ptr<Backend>> backends_;  // by name
+  std::unique_ptr<cuda::Libraries> cuda_libraries_;  // of all CUDA devices; null: there is none
+  int64_t cuda_bytes_ = 0;                           // memory of the smallest CUDA device; 0: there is none
+  std::vector<std::unique_ptr<Backend>> backends_;   // by name
   std::vector<std::string> names_;
 };
 

@@ -168,7 +168,10 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
     case CommandLine::Action::kCheckConfig: {
       const absl::Status checked = Daemon::Check(line->config);
       if (!checked.ok()) return Complain(checked);
+      const absl::StatusOr<std::vector<std::string>> cuda = DescribeCudaDevices(line->config);
+      if (!cuda.ok()) return Complain(cuda.status());
       Print("the configuration is right\n");
+      for (const std::string& device : *cuda) Print(absl::StrCat(device, "\n"));
       return 0;
     }
     case CommandLine::Action::kRun:

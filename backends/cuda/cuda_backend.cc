@@ -48,7 +48,13 @@ class CudaBackend final : public Backend {
 
   absl::string_view kind() const override { return "cuda"; }
   DeviceDescription Describe() const override {
-    return {.model = context_->model(), .memory_bytes = memory_->limit_bytes(), .prepares_slowly = true};
+    DeviceDescription description{
+        .model = context_->model(), .memory_bytes = memory_->limit_bytes(), .prepares_slowly = true};
+    for (cuda::LibraryInfo& library : libraries_->opened()) {
+      description.libraries.push_back(
+          {.name = std::move(library.name), .version = std::move(library.version), .path = std::move(library.path)});
+    }
+    return description;
   }
   MemoryStats Memory() const override { return memory_->stats(); }
 

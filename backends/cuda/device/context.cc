@@ -17,12 +17,23 @@ absl::StatusOr<std::shared_ptr<Context>> Context::Create(const Driver* driver, i
   return context;
 }
 
+absl::StatusOr<std::string> Context::ModelOf(const Driver* driver, int ordinal) {
+  Context none(driver);
+  if (const absl::Status found = none.Find(ordinal); !found.ok()) return DeviceIsNotThere(ordinal, found);
+  return none.model_;
+}
+
 absl::Status Context::Open(int ordinal) {
+  RETURN_IF_ERROR(Find(ordinal));
+  return Check(driver_->cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+}
+
+absl::Status Context::Find(int ordinal) {
   RETURN_IF_ERROR(Check(driver_->cuDeviceGet(&device_, ordinal), "cuDeviceGet"));
   char model[kMostModelBytes] = {};
   RETURN_IF_ERROR(Check(driver_->cuDeviceGetName(model, kMostModelBytes - 1, device_), "cuDeviceGetName"));
   model_ = model;
-  return Check(driver_->cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+  return absl::OkStatus();
 }
 
 Context::~Context() {

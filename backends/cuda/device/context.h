@@ -18,6 +18,9 @@ namespace tensord::cuda {
 // Thread-safe. The driver must outlive it.
 class Context {
  public:
+  // Returns the vendor's name of a device, "NVIDIA H200", without a context. UNAVAILABLE, with the words of
+  // DeviceIsNotThere, if the driver knows no such device.
+  static absl::StatusOr<std::string> ModelOf(const Driver* driver, int ordinal);
   // UNAVAILABLE, with the words of DeviceIsNotThere, if the driver knows no such device or gives no context.
   static absl::StatusOr<std::shared_ptr<Context>> Create(const Driver* driver, int ordinal);
   ~Context();
@@ -44,6 +47,7 @@ class Context {
  private:
   explicit Context(const Driver* driver) : driver_(driver) {}
   absl::Status Open(int ordinal);
+  absl::Status Find(int ordinal);
 
   const Driver* const driver_;
   CuDevice device_ = 0;  // constant after Create, like those below

@@ -274,6 +274,15 @@ absl::StatusOr<const Blas*> Libraries::blas() { return Use(Library::kBlas, &blas
 absl::StatusOr<const Solver*> Libraries::solver() { return Use(Library::kSolver, &solver_); }
 absl::StatusOr<const Fft*> Libraries::fft() { return Use(Library::kFft, &fft_); }
 
+std::vector<absl::Status> Libraries::OpenAll() {
+  std::vector<absl::Status> refusals;
+  for (const absl::Status& opened :
+       {nvrtc().status(), blas_lt().status(), blas().status(), solver().status(), fft().status()}) {
+    if (!opened.ok()) refusals.push_back(opened);
+  }
+  return refusals;
+}
+
 std::vector<LibraryInfo> Libraries::opened() {
   MutexLock lock(&mutex_);
   return opened_;

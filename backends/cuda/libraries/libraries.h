@@ -73,6 +73,9 @@ class Libraries {
   absl::StatusOr<const Solver*> solver();
   absl::StatusOr<const Fft*> fft();
 
+  // Opens all of them. Returns the refusals of those that cannot be opened.
+  std::vector<absl::Status> OpenAll();
+
   // Returns those that are open, in the order in which they were opened.
   std::vector<LibraryInfo> opened();
 

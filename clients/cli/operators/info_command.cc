@@ -21,6 +21,15 @@ std::string DeviceLine(const v1::Device& device) {
                          device.memory_bytes());
 }
 
+std::string LibraryLines(const v1::Device& device) {
+  std::string lines;
+  for (const v1::Device::Library& library : device.libraries()) {
+    lines +=
+        absl::StrFormat("library %s: %s %s, %s\n", device.name(), library.name(), library.version(), library.path());
+  }
+  return lines;
+}
+
 std::string CapabilityLine(const v1::Capability& capability) {
   std::vector<std::string> dtypes;
   for (const int dtype : capability.dtypes()) dtypes.push_back(DTypeText(static_cast<v1::DType>(dtype)));
@@ -37,7 +46,7 @@ int Info(const Arguments& arguments, Console& console) {
   if (console.is_json()) return console.PrintJson(*info);
 
   console.Print(absl::StrCat("tensord ", info->version(), " at ", (*client)->target(), "\n"));
-  for (const v1::Device& device : info->devices()) console.Print(DeviceLine(device));
+  for (const v1::Device& device : info->devices()) console.Print(absl::StrCat(DeviceLine(device), LibraryLines(device)));
   for (const std::string& family : info->families()) console.Print(absl::StrCat("family ", family, "\n"));
   for (const v1::Limit& limit : info->limits())
     console.Print(absl::StrCat("limit ", limit.name(), " = ", limit.value(), "\n"));

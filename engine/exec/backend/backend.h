@@ -89,6 +89,13 @@ class BackendSession {
   RunCheck check_;
 };
 
+// A library of the vendor's that drives a device.
+struct DeviceLibrary {
+  std::string name;     // libnvrtc.so.13
+  std::string version;  // 13.0
+  std::string path;     // of the file
+};
+
 struct DeviceDescription {
   std::string model;  // as the vendor calls it
   int64_t memory_bytes = 0;
@@ -99,6 +106,7 @@ struct DeviceDescription {
   // Prepare takes so long, since it compiles, that no thread that runs programs is to do it: a program whose sizes the
   // arguments decide is compiled anew for each set of sizes, as those are whose ops are planned by size.
   bool prepares_slowly = false;
+  std::vector<DeviceLibrary> libraries;  // that are open now, in the order in which they were opened
 };
 
 // The driver of one device: it tells which ops it can run, prepares sessions, and owns the device's memory.

@@ -14,6 +14,12 @@ void AddDevice(const DeviceExecutor& executor, bool ready, v1::ServerInfo* info)
   device->set_memory_bytes(description.memory_bytes);
   device->set_memory_used_bytes(executor.backend()->Memory().in_use_bytes);
   device->set_executors(executor.workers());
+  for (const DeviceLibrary& library : description.libraries) {
+    v1::Device::Library* const shown = device->add_libraries();
+    shown->set_name(library.name);
+    shown->set_version(library.version);
+    shown->set_path(library.path);
+  }
 }
 
 void AddLimit(absl::string_view name, int64_t value, v1::ServerInfo* info) {

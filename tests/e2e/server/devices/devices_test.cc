@@ -1,19 +1,14 @@
 // A server with several devices: the CPU, and one with memory of its own in the place of a GPU.
-#include <cstdlib>
-#include <cstring>
 #include <future>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cuda/cuda_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/server/session_client.h"
-#include "tests/testlib/peers/tensor_chunk.h"
+#include "tests/e2e/server/device_client.h"
 
 namespace tensord {
 namespace {
@@ -27,77 +22,6 @@ using ::testing::Not;
 std::vector<std::string> WithBoth(std::vector<std::string> more = {}) {
   more.insert(more.end(), {"devices=cpu", "devices=cuda:0"});
   return more;
-}
-
-v1::ServerInfo InfoWithCapabilities(InProcessServer& server) {
-  grpc::ClientContext context;
-  v1::GetServerInfoRequest request;
-  request.set_capabilities(true);
-  v1::ServerInfo info;
-  EXPECT_TRUE(server.stub().GetServerInfo(&context, request, &info).ok());
-  return info;
-}
-
-std::vector<std::string> DevicesIn(const v1::ServerInfo& info) {
-  std::vector<std::string> names;
-  for (const v1::Device& device : info.devices()) names.push_back(device.name());
-  return names;
-}
-
-// Returns the device that the request ran on, or the reason of its refusal.
-std::string RanOn(InProcessServer& server, const v1::ExecuteRequest& request, std::vector<float>* result = nullptr) {
-  v1::ExecuteResponse response;
-  const grpc::Status status = Execute(server.stub(), request, &response);
-  if (!status.ok()) return ReasonOf(status);
-  if (result != nullptr) *result = FloatsOf(response.results(0).tensor());
-  return response.stats().device();
-}
-
-v1::ExecuteRequest On(const std::string& device, v1::ExecuteRequest request) {
-  request.mutable_options()->set_device(device);
-  return request;
-}
-
-// Uploads these numbers to the device. Returns "OK", or the reason of the refusal.
-std::string PutOn(InProcessServer& server, const SessionClient& session, const std::string& device,
-                  const std::string& handle, const std::vector<float>& values) {
-  grpc::ClientContext context;
-  v1::PutTensorResponse response;
-  const auto writer = server.stub().PutTensor(&context, &response);
-  v1::PutTensorRequest message;
-  v1::PutTensorRequest::Header& header = *message.mutable_header();
-  header.set_session(session.id());
-  header.set_handle(handle);
-  header.set_dtype(v1::DTYPE_F32);
-  header.add_shape(static_cast<int64_t>(values.size()));
-  header.set_device(device);
-  writer->Write(message);
-  const std::string bytes(reinterpret_cast<const char*>(values.data()), 4 * values.size());
-  constexpr size_t kChunkBytes = 1 << 18;
-  for (size_t at = 0; at < bytes.size(); at += kChunkBytes) {
-    writer->Write(ChunkOf(static_cast<int64_t>(at), bytes.substr(at, kChunkBytes)));
-  }
-  writer->WritesDone();
-  return ReasonOf(writer->Finish());
-}
-
-std::vector<float> Downloaded(InProcessServer& server, const SessionClient& session, const std::string& handle) {
-  v1::GetTensorRequest get;
-  get.set_session(session.id());
-  get.set_handle(handle);
-  grpc::ClientContext context;
-  const auto reader = server.stub().GetTensor(&context, get);
-  v1::GetTensorResponse message;
-  std::string bytes;
-  while (reader->Read(&message)) bytes += message.chunk().data();
-  EXPECT_TRUE(reader->Finish().ok());
-  std::vector<float> values(bytes.size() / sizeof(float));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
-int64_t BytesOn(InProcessServer& server, const std::string& device) {
-  return server.parts().sessions->stats().devices[device].bytes;
 }
 
 TEST(DevicesTest, ProgramsRunOnTheDeviceThatTheyName) {
@@ -217,45 +141,6 @@ TEST(DevicesTest, ADeviceThatIsNotThereEndsTheStart) {
   server::OtherBackends none;
   none.cuda = [](int) -> absl::StatusOr<std::unique_ptr<Backend>> { return absl::UnavailableError("no driver"); };
   EXPECT_EQ(server::Daemon::Start(config, nullptr, none).status(), absl::UnavailableError("no driver"));
-}
-
-// The backend of CUDA's devices keeps tensors and runs programs, on the device that the host plays.
-TEST(DevicesTest, TensorsLiveOnACudaDevice) {
-  const char* const folder = getenv("TENSORD_HOST_CUDA");
-  if (folder == nullptr) GTEST_SKIP() << "the host CUDA device does not run under the sanitizers";
-  const auto libraries = cuda::Libraries::Open(
-      {.folders = {folder}, .asks_loader = false, .toolkit_folders = {}, .driver_release_file = "/dev/null"});
-  ASSERT_TRUE(libraries.ok()) << libraries.status();
-  server::OtherBackends others;
-  others.cuda = [&](int ordinal) {
-    return MakeCudaBackend({.libraries = libraries->get(),
-                            .ordinal = ordinal,
-                            .host_memory = HostBufferPool::Create(int64_t{1} << 30, 0)});
-  };
-  InProcessServer server(WithBoth(), others);
-  EXPECT_THAT(DevicesIn(InfoWithCapabilities(server)), ElementsAre("cpu:0", "cuda:0"));
-  SessionClient session(server);
-  std::vector<float> values(1 << 19);
-  std::iota(values.begin(), values.end(), 0.0f);
-  ASSERT_EQ(PutOn(server, session, "cuda:0", "x", values), "OK");
-  EXPECT_GE(InfoWithCapabilities(server).devices(1).memory_used_bytes(), 4 << 19);
-  v1::ExecuteRequest as_it_is = session.Request(GraphOf(R"(
-    inputs { name: "x" type { dtype: DTYPE_F32 shape { symbol: "n" } } } outputs { name: "x" value: "x" })"));
-  AddHandle(&as_it_is, "x");
-  Keep(&as_it_is, "y", v1::ResultOption::DELIVERY_BOTH);
-  std::vector<float> sent;
-  EXPECT_EQ(RanOn(server, On("cuda", as_it_is), &sent), "cuda:0");
-  EXPECT_TRUE(sent == values);
-  EXPECT_TRUE(Downloaded(server, session, "y") == values);
-  v1::ExecuteRequest twice = session.Request(DoubleGraph());
-  AddHandle(&twice, "x");
-  std::vector<float> doubled;
-  EXPECT_EQ(RanOn(server, On("cuda", twice), &doubled), "cuda:0");
-  for (float& value : values) value *= 2;
-  EXPECT_TRUE(doubled == values);
-  EXPECT_EQ(RanOn(server, On("cpu", twice)), "ARGUMENT_MISMATCH");
-  EXPECT_THAT(session.Delete({"x", "y"}), IsEmpty());
-  EXPECT_TRUE(WaitFor([&] { return InfoWithCapabilities(server).devices(1).memory_used_bytes() == 0; }));
 }
 
 // x on f32[2,3], twice.

@@ -1,0 +1,264 @@
+// A server whose device is one of CUDA, through its own backend, on the device that the host plays.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/abi/driver.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server/device_client.h"
+#include "tests/e2e/server/server_process.h"
+#include "tests/hostcuda/host_control.h"
+
+namespace tensord {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+using cuda::HostCounts;
+
+class CudaServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const folder = getenv("TENSORD_HOST_CUDA");
+    if (folder == nullptr) GTEST_SKIP() << "the host CUDA device does not run under the sanitizers";
+    folder_ = folder;
+    void* const library = dlopen((folder_ + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+#define TENSORD_FIND(name, result, arguments) name = reinterpret_cast<decltype(name)>(dlsym(library, #name));
+    TENSORD_HOST_CUDA_CONTROLS(TENSORD_FIND)
+#undef TENSORD_FIND
+  }
+  // Servers leave nothing on the device.
+  void TearDown() override {
+    if (folder_.empty()) return;
+    hostCudaFail("", 0, 0);
+    EXPECT_EQ(hostCudaLiveMemory(), 0);
+    EXPECT_EQ(hostCudaLivePinned(), 0);
+    EXPECT_EQ(hostCudaLiveHandles(), 0);
+    EXPECT_EQ(hostCudaOverruns(), 0);
+  }
+
+  // Settings of a server on the device, and more.
+  std::vector<std::string> OnCuda(std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"devices=cuda:0", "cuda.libraries=" + folder_});
+    return more;
+  }
+  // Returns a folder that has some of the libraries only.
+  std::string FolderWith(const TemporaryFolder& folder, const std::vector<std::string>& names) const {
+    for (const std::string& name : names) fs::create_symlink(fs::path(folder_) / name, fs::path(folder.path()) / name);
+    return folder.path();
+  }
+  static void Empty(const TemporaryFolder& folder) {
+    for (const auto& entry : fs::directory_iterator(folder.path())) fs::remove(entry.path());
+  }
+
+  std::string folder_;
+#define TENSORD_MEMBER(name, result, arguments) result(*name) arguments = nullptr;
+  TENSORD_HOST_CUDA_CONTROLS(TENSORD_MEMBER)
+#undef TENSORD_MEMBER
+};
+
+// Tells whether the machine has some library of NVIDIA's, which a server finds without being told where.
+bool HasLibrary(const char* name) { return dlopen(name, RTLD_LAZY | RTLD_LOCAL) != nullptr; }
+
+std::vector<std::string> LibrariesIn(const v1::ServerInfo& info) {
+  std::vector<std::string> names;
+  for (const v1::Device::Library& library : info.devices(0).libraries()) names.push_back(library.name());
+  return names;
+}
+
+std::vector<float> Counted(size_t size, float first = 0) {
+  std::vector<float> values(size);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+v1::ExecuteRequest AddRequest() {
+  return RequestOf(SmallAdd(), {FloatTensor(Counted(16), {16}), FloatTensor(Counted(16, 1), {16})});
+}
+
+TEST_F(CudaServerTest, ItsInfoNamesTheDeviceAndTheLibraries) {
+  InProcessServer server(OnCuda());
+  v1::ServerInfo info = InfoWithCapabilities(server);
+  EXPECT_THAT(DevicesIn(info), ElementsAre("cuda:0"));
+  EXPECT_EQ(info.devices(0).kind(), "host CUDA device");
+  EXPECT_TRUE(info.devices(0).ready());
+  EXPECT_EQ(info.devices(0).executors(), 2);
+  EXPECT_THAT(LibrariesIn(info), ElementsAre("libcuda.so.1")) << "the others are opened when they are needed";
+  EXPECT_EQ(info.devices(0).libraries(0).version(), "13.0");
+  EXPECT_THAT(info.devices(0).libraries(0).path(), StartsWith(folder_));
+  EXPECT_THAT(info.DebugString(),
+              HasSubstr(absl::StrCat("name: \"cuda.tensor_bytes\"\n  value: ", info.devices(0).memory_bytes())));
+  std::vector<std::string> ops;
+  for (const v1::Capability& capability : info.capabilities()) ops.push_back(capability.op());
+  EXPECT_THAT(ops, IsSupersetOf({"add", "exp", "select", "convert"}));
+
+  EXPECT_EQ(RanOn(server, AddRequest()), "cuda:0");
+  EXPECT_THAT(LibrariesIn(InfoWithCapabilities(server)), ElementsAre("libcuda.so.1", "libnvrtc.so.13"));
+  InProcessServer warm(OnCuda({"cuda.warm=true"}));
+  EXPECT_THAT(LibrariesIn(InfoWithCapabilities(warm)),
+              ElementsAre("libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcusolver.so.12",
+                          "libcufft.so.12"));
+}
+
+TEST_F(CudaServerTest, ADriverThatIsMissingEndsTheStart) {
+  if (HasLibrary("libcuda.so.1")) GTEST_SKIP() << "this machine has a driver";
+  const TemporaryFolder folder;
+  server::ServerConfig config;
+  config.mutable_log()->set_level("off");
+  config.add_listen("unix:" + folder.path() + "/s");
+  config.add_devices("cpu");
+  EXPECT_TRUE(server::Daemon::Start(config).ok()) << "nothing of CUDA is needed for the CPU";
+  config.add_devices("cuda:0");
+  EXPECT_EQ(server::Daemon::Start(config).status(),
+            absl::UnavailableError("device cuda:0 is not there: libcuda.so.1 was not found; the driver is installed on "
+                                   "the host, a container needs --gpus all"));
+  config.mutable_cuda()->set_libraries(folder_);
+  config.set_devices(1, "cuda:7");
+  EXPECT_EQ(server::Daemon::Start(config).status(),
+            absl::UnavailableError("device cuda:7 is not there: cuDeviceGet: CUDA_ERROR_INVALID_DEVICE"));
+  config.mutable_cuda()->set_libraries(folder.path() + "/none");
+  EXPECT_EQ(server::Daemon::Start(config).status(),
+            absl::InvalidArgumentError("setting cuda.libraries: " + folder.path() + "/none is no folder"));
+}
+
+TEST_F(CudaServerTest, ProgramsAreRefusedWhereTheirLibraryIsMissing) {
+  if (HasLibrary("libnvrtc.so.13") || HasLibrary("libnvrtc.so.12")) GTEST_SKIP() << "this machine has NVRTC";
+  const TemporaryFolder folder;
+  {
+    InProcessServer server({"devices=cuda:0", "cuda.libraries=" + FolderWith(folder, {"libcuda.so.1"})});
+    v1::ExecuteResponse response;
+    const grpc::Status refused = Execute(server.stub(), AddRequest(), &response);
+    EXPECT_EQ(ReasonOf(refused), "UNSUPPORTED_ON_DEVICE");
+    EXPECT_THAT(
+        refused.error_message(),
+        AllOf(HasSubstr(absl::StrCat("libnvrtc.so.13 was not found in: ", folder.path(), ", the loader's paths")),
+              HasSubstr("; set cuda.libraries, or pip install nvidia-cuda-nvrtc nvidia-cublas nvidia-cusolver "
+                        "nvidia-cufft")));
+    SessionClient session(server);
+    ASSERT_EQ(PutOn(server, session, "", "x", {1, 2}), "OK") << "tensors need the driver alone";
+    EXPECT_THAT(Downloaded(server, session, "x"), ElementsAre(1, 2));
+  }
+  Empty(folder);
+}
+
+TEST_F(CudaServerTest, TheBinaryTellsOfADeviceWithoutStarting) {
+  if (HasLibrary("libcufft.so.12") || HasLibrary("libcuda.so.1")) GTEST_SKIP() << "this machine has CUDA";
+  const TemporaryFolder folder;
+  const auto check = [](const std::vector<std::string>& settings, int* status) {
+    std::vector<std::string> flags = {"--check-config"};
+    for (const std::string& setting : settings) flags.push_back("--set=" + setting);
+    Process process(flags);
+    const std::string said = process.Rest();
+    *status = process.Wait();
+    return said;
+  };
+  int status = -1;
+  EXPECT_THAT(
+      check(OnCuda(), &status),
+      AllOf(HasSubstr("the configuration is right\ndevice cuda:0: host CUDA device\nlibrary libcuda.so.1 13.0, "),
+            HasSubstr(absl::StrCat("library libcufft.so.12 12.0, ", folder_, "/libcufft.so.12\n")),
+            Not(HasSubstr("missing"))));
+  EXPECT_EQ(status, 0);
+  const std::string some = FolderWith(
+      folder, {"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcusolver.so.12"});
+  EXPECT_THAT(check({"devices=cpu", "devices=cuda:0", "cuda.libraries=" + some}, &status),
+              AllOf(HasSubstr("library libcusolver.so.12 "),
+                    HasSubstr("library missing: libcufft.so.12 was not found in: " + some)));
+  EXPECT_EQ(status, 0);
+  Empty(folder);
+  EXPECT_EQ(check({"devices=cuda:0", "cuda.libraries=" + folder.path()}, &status), "");
+  EXPECT_EQ(status, 1) << "as a start ends";
+  EXPECT_EQ(check({"devices=cpu", "cuda.libraries=" + folder.path()}, &status), "the configuration is right\n");
+}
+
+TEST_F(CudaServerTest, TensorsLiveOnTheDevice) {
+  InProcessServer server(OnCuda({"devices=cpu"}));
+  EXPECT_THAT(DevicesIn(InfoWithCapabilities(server)), ElementsAre("cpu:0", "cuda:0"));
+  SessionClient session(server);
+  std::vector<float> values = Counted(1 << 19);
+  ASSERT_EQ(PutOn(server, session, "cuda:0", "x", values), "OK");
+  EXPECT_GE(InfoWithCapabilities(server).devices(1).memory_used_bytes(), 4 << 19);
+  EXPECT_EQ(server.Metric("tensord_resident_bytes", "cuda:0"), 4 << 19);
+  v1::ExecuteRequest as_it_is = session.Request(GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { symbol: "n" } } } outputs { name: "x" value: "x" })"));
+  AddHandle(&as_it_is, "x");
+  Keep(&as_it_is, "y", v1::ResultOption::DELIVERY_BOTH);
+  std::vector<float> sent;
+  EXPECT_EQ(RanOn(server, On("cuda", as_it_is), &sent), "cuda:0");
+  EXPECT_TRUE(sent == values);
+  EXPECT_TRUE(Downloaded(server, session, "y") == values);
+  v1::ExecuteRequest twice = session.Request(DoubleGraph());
+  AddHandle(&twice, "x");
+  std::vector<float> doubled;
+  EXPECT_EQ(RanOn(server, On("cuda", twice), &doubled), "cuda:0");
+  for (float& value : values) value *= 2;
+  EXPECT_TRUE(doubled == values);
+  EXPECT_EQ(RanOn(server, On("cpu", twice)), "ARGUMENT_MISMATCH");
+  EXPECT_THAT(session.Delete({"x", "y"}), IsEmpty());
+  EXPECT_TRUE(WaitFor([&] { return InfoWithCapabilities(server).devices(1).memory_used_bytes() == 0; }));
+}
+
+// A state that is given away and kept under its name, as a training loop does.
+TEST_F(CudaServerTest, DonatedTensorsAreWrittenOver) {
+  InProcessServer server(OnCuda());
+  SessionClient session(server);
+  ASSERT_EQ(PutOn(server, session, "", "state", Counted(4096)), "OK");
+  v1::ExecuteRequest step = session.Request(DoubleGraph());
+  AddDonated(&step, "state");
+  Keep(&step, "state");
+  ASSERT_EQ(session.Run(step), "OK");
+  const int64_t used = InfoWithCapabilities(server).devices(0).memory_used_bytes();
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(session.Run(step), "OK");
+  EXPECT_EQ(InfoWithCapabilities(server).devices(0).memory_used_bytes(), used);
+  std::vector<float> want = Counted(4096);
+  for (float& value : want) value *= 16;
+  EXPECT_TRUE(Downloaded(server, session, "state") == want);
+  EXPECT_EQ(server.Metric("tensord_resident_tensors", "cuda:0"), 1);
+}
+
+TEST_F(CudaServerTest, RunsAtOnceDoNotMeet) {
+  hostCudaSet("DELAY_US", "500");
+  {
+    InProcessServer server(OnCuda({"cuda.executors=4"}));
+    std::vector<std::thread> clients;
+    for (int client = 0; client < 6; ++client) {
+      clients.emplace_back([&server, client] {
+        SessionClient session(server);
+        const std::vector<float> values = Counted(3000, static_cast<float>(client));
+        ASSERT_EQ(PutOn(server, session, "", "x", values), "OK");
+        for (int i = 0; i < 4; ++i) {
+          v1::ExecuteRequest twice = session.Request(DoubleGraph());
+          AddHandle(&twice, "x");
+          std::vector<float> got;
+          EXPECT_EQ(RanOn(server, twice, &got), "cuda:0");
+          std::vector<float> want = values;
+          for (float& value : want) value *= 2;
+          EXPECT_TRUE(got == want);
+        }
+      });
+    }
+    for (std::thread& client : clients) client.join();
+    EXPECT_EQ(server.Metric("tensord_device_up", "cuda:0"), 1);
+  }
+  hostCudaSet("DELAY_US", "");
+}
+
+}  // namespace
+}  // namespace tensord
