@@ -1,5 +1,6 @@
 #include "engine/runtime/programs/program_folder.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,12 +8,9 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/entry_folder.h"
 
 namespace tensord {
-
-bool IsOwnFolder(const struct stat& folder) { return folder.st_uid == geteuid(); }
-
-bool IsOpenToOthers(const struct stat& folder) { return (folder.st_mode & 077) != 0; }
 
 absl::Status ProgramFolderError(const std::string& folder, absl::string_view what) {
   return absl::UnavailableError(absl::StrCat("the folder of programs, ", folder, ", ", what));
@@ -29,7 +27,7 @@ absl::Status CheckProgramFolder(const std::string& path) {
     return ProgramFolderError(path, absl::StrCat("cannot be made: ", std::strerror(errno)));
   }
   if (!S_ISDIR(info.st_mode)) return ProgramFolderError(path, "is no folder");
-  return IsOwnFolder(info) ? absl::OkStatus() : ProgramFolderError(path, kFolderNotOwn);
+  return EntryFolder::IsOwn(info) ? absl::OkStatus() : ProgramFolderError(path, EntryFolder::kNotOwn);
 }
 
 }  // namespace tensord

@@ -1,8 +1,6 @@
 #ifndef TENSORD_ENGINE_RUNTIME_PROGRAMS_PROGRAM_FOLDER_H_
 #define TENSORD_ENGINE_RUNTIME_PROGRAMS_PROGRAM_FOLDER_H_
 
-#include <sys/stat.h>
-
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,11 +9,6 @@
 namespace tensord {
 
 // The requirements on the folder of a ProgramStore.
-
-inline constexpr absl::string_view kFolderNotOwn = "must belong to the server's user; chown it";
-bool IsOwnFolder(const struct stat& folder);
-// Tells whether others than its owner may do something there.
-bool IsOpenToOthers(const struct stat& folder);
 
 // Fails with UNAVAILABLE, with the folder.
 absl::Status ProgramFolderError(const std::string& folder, absl::string_view what);

@@ -13,18 +13,17 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/base/entry_folder.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/mutex.h"
 #include "engine/runtime/programs/stored_program.h"
 
 namespace tensord {
 
-// Programs in a folder, one file each, so that a restarted server has them: bounded in bytes, the least recently used
-// goes first. A thread of low priority writes each file beside its place, makes it durable, and then renames it into
-// its place; a reader sees all of an entry or nothing. A damaged or foreign entry is deleted and counted, never used.
-// Anything that is no file, or is larger than any entry, is neither followed nor read, and a folder with an entry's
-// name stays. Several servers may share a folder. No fault of the disk fails a request: a failed write is counted and
-// left out. Thread-safe; the destructor writes the waiting entries, for a while.
+// Programs in an EntryFolder, so that a restarted server has them: bounded in bytes, the least recently used goes
+// first. A thread of low priority writes them. A damaged or foreign entry is deleted and counted, never used. Several
+// servers may share a folder. No fault of the disk fails a request: a failed write is counted and left out.
+// Thread-safe; the destructor writes the waiting entries, for a while.
 class ProgramStore {
  public:
   // The last use of a program.
@@ -91,29 +90,17 @@ class ProgramStore {
     Fingerprint fingerprint;
     int64_t constant_bytes = 0;
   };
-  struct File {
-    std::string name;
-    Fingerprint fingerprint;
-    int64_t bytes = 0;
-    absl::Time used;
-  };
-
-  ProgramStore(Options options, int folder);
+  ProgramStore(Options options, std::unique_ptr<EntryFolder> folder);
 
   void WriteLoop();
   void WriteUses();
   void Write(const Pending& pending);
   // Tells whether the entry is there and can be read; one that is damaged, or of another compiler, is removed.
   bool HasWhole(const Fingerprint& fingerprint);
-  // All bytes into a new file, durable and under its name. False if the system refuses; errno says why.
-  bool WriteFile(const std::string& name, const std::string& bytes);
-  EntryDamage Read(const std::string& name, std::string* bytes) const;
+  EntryDamage Read(const Fingerprint& fingerprint, std::string* bytes) const;
   void TellOfWrite(bool written, int error);
   void Warn(absl::string_view event, const std::string& message) const;
-  // Returns the entries; `damaged`, if not null, gets the names of those that cannot be entries.
-  std::vector<File> Scan(std::vector<std::string>* damaged = nullptr) const;
   void RemoveDamaged(const std::vector<std::string>& names);
-  void RemoveLeftovers();
   // Counts the removal of an entry that this server may not have known.
   void CountRemovedLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts the entries and removes the oldest while there are too many bytes.
@@ -122,7 +109,7 @@ class ProgramStore {
   void TrimAnew();
 
   const Options options_;
-  const int folder_;  // a descriptor
+  const std::unique_ptr<EntryFolder> folder_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Pending> waiting_ ABSL_GUARDED_BY(mutex_);
