@@ -175,6 +175,9 @@ absl::Status AddPrograms(const ServerConfig& config, ServerParts* parts) {
 
 void AddTensors(const ServerConfig& config, ServerParts* parts) {
   parts->sessions = MakeSessions(config.sessions(), parts);
+  for (const auto& executor : parts->executors->all()) {
+    executor->events()->OnLoss([sessions = parts->sessions.get()] { sessions->LoseTensors(); });
+  }
   // The gate bounds the bytes that it holds.
   parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
   parts->regions = MakeRegions(config.shared_memory(), parts->devices->memory());

@@ -13,6 +13,7 @@
 #include "backends/cuda/kernel_table.h"
 #include "backends/cuda/libraries/status.h"
 #include "backends/cuda/memory/device_pool.h"
+#include "backends/cuda/revived_backend.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -36,6 +37,7 @@ constexpr char kTensorBytesLimit[] = "cuda.tensor_bytes";
 
 CuAddress AddressOf(const Buffer& buffer) { return reinterpret_cast<CuAddress>(buffer.address()); }
 
+// The backend of one context.
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const CudaBackendOptions& options, std::shared_ptr<Context> context, std::shared_ptr<DevicePool> memory)
@@ -157,23 +159,26 @@ class CudaBackend final : public Backend {
   Lanes lanes_;
 };
 
-absl::StatusOr<std::unique_ptr<Backend>> Make(const CudaBackendOptions& options) {
-  ASSIGN_OR_RETURN(std::shared_ptr<Context> context, Context::Create(&options.libraries->driver(), options.ordinal));
+// `options` come back with the bytes that were decided, for the next incarnations.
+absl::StatusOr<cuda::Incarnation> Make(CudaBackendOptions* options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Context> context, Context::Create(&options->libraries->driver(), options->ordinal));
   RETURN_IF_ERROR(context->Enter());
-  int64_t tensor_bytes = options.tensor_bytes;
-  if (tensor_bytes < 0) {
+  if (options->tensor_bytes < 0) {
     ASSIGN_OR_RETURN(const int64_t free_bytes, context->FreeBytes());
-    tensor_bytes = std::max(free_bytes - kBytesForLibraries, free_bytes / 2);
+    options->tensor_bytes = std::max(free_bytes - kBytesForLibraries, free_bytes / 2);
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<DevicePool> memory,
-                   DevicePool::Create(context, {.limit_bytes = tensor_bytes, .limit_name = kTensorBytesLimit}));
-  return std::make_unique<CudaBackend>(options, std::move(context), std::move(memory));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<DevicePool> memory,
+      DevicePool::Create(context, {.limit_bytes = options->tensor_bytes, .limit_name = kTensorBytesLimit}));
+  auto backend = std::make_unique<CudaBackend>(*options, context, memory);
+  return cuda::Incarnation{.context = std::move(context), .memory = std::move(memory), .backend = std::move(backend)};
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaBackendOptions& options) {
-  absl::StatusOr<std::unique_ptr<Backend>> backend = Make(options);
+  CudaBackendOptions made = options;
+  absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeRevivedBackend([made]() mutable { return Make(&made); });
   if (backend.ok() || absl::IsUnavailable(backend.status())) return backend;
   return cuda::DeviceIsNotThere(options.ordinal, backend.status());
 }

@@ -21,8 +21,8 @@ struct CudaBackendOptions {
   std::shared_ptr<HostBufferPool> host_memory;  // for tensors that leave the device
 };
 
-// Returns the backend of a CUDA device. UNAVAILABLE, with the words of cuda::DeviceIsNotThere, if the driver gives
-// none.
+// Returns the backend of a CUDA device, which goes on when the device's context is lost (revived_backend.h).
+// UNAVAILABLE, with the words of cuda::DeviceIsNotThere, if the driver gives none.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaBackendOptions& options);
 
 }  // namespace tensord

@@ -43,6 +43,8 @@ class ResidentMemory {
   ResidentMemory& operator=(const ResidentMemory&) = delete;
 
   const void* address() const { return buffer_->address(); }  // the device's
+  // Tells whether its device has failed since, and the bytes are gone.
+  bool is_lost() const { return buffer_->is_lost(); }
   int64_t charged_bytes() const;
   // Takes the charge from a sole owner: the caller accounts for it from now on.
   MemoryCharge TakeCharge();

@@ -77,13 +77,29 @@ absl::Status Session::CheckOpen() const {
 absl::StatusOr<TensorSlotPtr> Session::Lookup(absl::string_view handle) const {
   const auto found = table_.find(handle);
   if (found == table_.end()) return UnknownHandle(handle);
+  LoseIfGone(found->second);
   return found->second;
+}
+
+void Session::LoseIfGone(const TensorSlotPtr& slot) const {
+  if (!slot->IsLost()) return;
+  const absl::Status cause = Refuse(Refusal::kDeviceLost, "its device has failed, and what it held is gone");
+  if (slot->Lose(cause, ChargeHandle())) options_.ledger->CountEnds(TensorEnd::kDeviceLost, 1);
+}
+
+void Session::LoseTensors() {
+  MutexLock lock(&mutex_);
+  for (const auto& [handle, slot] : table_) LoseIfGone(slot);
+  for (const auto& [handle, slots] : given_) {
+    for (const TensorSlotPtr& slot : slots) LoseIfGone(slot);
+  }
 }
 
 absl::Status Session::CheckFree(const std::string& handle) const {
   RETURN_IF_ERROR(CheckHandle(handle));
   const auto found = table_.find(handle);
   if (found == table_.end()) return absl::OkStatus();
+  LoseIfGone(found->second);
   if (found->second->state() == TensorSlot::State::kFailed) return PoisonedHandle(handle, found->second->cause());
   return Refuse(Refusal::kHandleDuplicate, absl::StrCat("the session has a tensor \"", PrintableName(handle),
                                                         "\" already; delete it first or choose another handle"));
@@ -220,6 +236,7 @@ absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, con
     MutexLock lock(&mutex_);
     RETURN_IF_ERROR(CheckOpen());
     const auto found = table_.find(handle);
+    if (found != table_.end()) LoseIfGone(found->second);
     if (found != table_.end() && found->second->state() == TensorSlot::State::kUploading) {
       const ResidentType begun = found->second->type();
       if (begun.device != type.device || begun.type != type.type || begun.order != type.order) {
@@ -275,6 +292,8 @@ absl::Status Session::FinishUpload(absl::string_view handle, const TensorSlotPtr
   RETURN_IF_ERROR(CheckOpen());
   const auto found = table_.find(handle);
   if (found == table_.end() || found->second != slot) return UnknownHandle(handle);
+  LoseIfGone(slot);
+  if (slot->state() == TensorSlot::State::kFailed) return PoisonedHandle(handle, slot->cause());
   slot->FinishUpload();
   return absl::OkStatus();
 }

@@ -84,6 +84,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Returns the received bytes of an upload: all, if it is complete. HANDLE_UNKNOWN.
   absl::StatusOr<int64_t> ArrivedBytes(absl::string_view handle) const;
 
+  // Poisons the handles of tensors whose device has failed since.
+  void LoseTensors();
+
   // ---- For the store, claims and uploads ----
 
   // Keeps the lease from ending while a call of bounded length uses the session; then the lease begins anew.
@@ -115,6 +118,8 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status CheckRoom(int64_t more) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<HandleClaim> ClaimLocked(const HandleRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeGivenLocked(const std::string& handle, const TensorSlotPtr& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fails the slot of a tensor whose device has failed since it was made.
+  void LoseIfGone(const TensorSlotPtr& slot) const;
   // Reports the ends of tensors and uploads to the ledger.
   void CountEnds(TensorEnd end, absl::Span<const TensorSlotPtr> slots) const;
   void PoisonLocked(const HandleRequest& request, const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

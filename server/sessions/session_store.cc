@@ -205,6 +205,15 @@ SessionStore::Limits SessionStore::limits() const {
   return limits_;
 }
 
+void SessionStore::LoseTensors() {
+  std::vector<SessionPtr> sessions;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  }
+  for (const SessionPtr& session : sessions) session->LoseTensors();
+}
+
 void SessionStore::ClockMoved() {
   MutexLock lock(&mutex_);
   changed_.SignalAll();

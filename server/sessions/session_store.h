@@ -109,6 +109,9 @@ class SessionStore {
   void SetLimits(const Limits& limits);
   Limits limits() const;
 
+  // Poisons the handles of tensors whose device has failed since.
+  void LoseTensors();
+
   void ClockMoved();
   Stats stats() const;
   // Returns each tenant's used share of its sessions and of its bytes of resident tensors.

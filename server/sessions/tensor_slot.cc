@@ -93,6 +93,30 @@ Waiters TensorSlot::Fail(absl::Status cause, MemoryCharge charge) {
   return Settle(State::kFailed);
 }
 
+bool TensorSlot::IsLostLocked() const {
+  const std::shared_ptr<ResidentMemory>& memory = state_ == State::kReady ? memory_ : upload_.memory;
+  return (state_ == State::kReady || state_ == State::kUploading) && memory != nullptr && memory->is_lost();
+}
+
+bool TensorSlot::IsLost() const {
+  MutexLock lock(&mutex_);
+  return IsLostLocked();
+}
+
+bool TensorSlot::Lose(absl::Status cause, MemoryCharge charge) {
+  std::shared_ptr<ResidentMemory> gone;  // without the lock, like the next
+  Upload upload;
+  MutexLock lock(&mutex_);
+  if (!IsLostLocked()) return false;
+  gone = std::move(memory_);
+  std::swap(upload, upload_);
+  (gone != nullptr ? gone : upload.memory)->DropName();
+  cause_ = std::move(cause);
+  failed_charge_ = std::move(charge);
+  state_ = State::kFailed;
+  return true;
+}
+
 void TensorSlot::SetMemory(std::shared_ptr<ResidentMemory> memory, std::shared_ptr<Buffer> buffer) {
   MutexLock lock(&mutex_);
   memory->AddName();
@@ -128,6 +152,7 @@ int64_t TensorSlot::arrived() const {
 
 void TensorSlot::FinishUpload() {
   MutexLock lock(&mutex_);
+  if (state_ != State::kUploading) return;  // lost meanwhile
   memory_ = std::move(upload_.memory);
   upload_ = Upload{};
   state_ = State::kReady;

@@ -26,6 +26,7 @@ using Waiters = std::vector<Waiter>;
 //
 //   kPromised → kReady | kFailed
 //   kUploading → kReady
+//   kReady, kUploading → kFailed (Lose)
 //
 // Owned by the session's table and by the requests that named it while it was there. Thread-safe.
 class TensorSlot {
@@ -75,6 +76,11 @@ class TensorSlot {
   // `charge` is for the handle of one that stays.
   Waiters Fail(absl::Status cause, MemoryCharge charge = {});
 
+  // Tells whether there is a tensor, or a part of one, whose device has failed since.
+  bool IsLost() const;
+  // Fails such a slot, if it still is one; false if not. `charge` as above.
+  bool Lose(absl::Status cause, MemoryCharge charge);
+
   // ---- Uploads ----
   void SetMemory(std::shared_ptr<ResidentMemory> memory, std::shared_ptr<Buffer> buffer);
   // Returns nothing if there is a writer already. At most one at a time. Bytes that came with another id count as not
@@ -87,6 +93,7 @@ class TensorSlot {
 
  private:
   Waiters Settle(State state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsLostLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t version_;  // no other slot's
   mutable Mutex mutex_;

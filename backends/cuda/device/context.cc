@@ -41,6 +41,14 @@ Context::~Context() {
   if (context_ != nullptr) driver_->cuDevicePrimaryCtxRelease_v2(device_);
 }
 
+void Context::End() {
+  if (context_ == nullptr) return;
+  context_ = nullptr;
+  // It goes with its last holder. Where the process has others, they have the same lost context.
+  driver_->cuDevicePrimaryCtxRelease_v2(device_);
+  driver_->cuDevicePrimaryCtxReset_v2(device_);
+}
+
 absl::Status Context::Enter() {
   if (is_lost()) {
     return Refuse(Refusal::kDeviceLost, "the device has failed; what was on it is gone, compute it again");

@@ -36,8 +36,12 @@ class Context {
   // Returns the status of a call of the driver that ended with `result`, as StatusOf does; notes a loss.
   absl::Status Check(CuResult result, absl::string_view function);
   // Declares the context lost: work may still go on that cannot be waited for.
-  void Lose() { is_lost_.store(true); }
-  bool is_lost() const { return is_lost_.load(); }
+  void Lose() { is_lost_->store(true); }
+  bool is_lost() const { return is_lost_->load(); }
+  // Returns the flag of what is_lost tells, for memory that goes with the context.
+  std::shared_ptr<const std::atomic<bool>> loss() const { return is_lost_; }
+  // Gives a lost context up, and ends it, so that another can be made. No thread may be in a call of the driver for it.
+  void End();
 
   // Returns an attribute of the device, by its number in abi/driver.h.
   absl::StatusOr<int> Attribute(int attribute);
@@ -53,7 +57,7 @@ class Context {
   CuDevice device_ = 0;  // constant after Create, like those below
   CuContext context_ = nullptr;
   std::string model_;
-  std::atomic<bool> is_lost_{false};
+  const std::shared_ptr<std::atomic<bool>> is_lost_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace tensord::cuda

@@ -123,4 +123,13 @@ int64_t AddressRange::Trim(absl::FunctionRef<bool(int64_t, int64_t)> is_used) {
   return trimmed;
 }
 
+// Memory may or may not have gone with the context: then the calls fail, and nothing is left to do.
+void AddressRange::GiveUp() {
+  for (const auto& [begin, bytes] : extents_) {
+    context_->driver().cuMemUnmap(begin_ + static_cast<CuAddress>(begin), static_cast<size_t>(bytes));
+  }
+  extents_.clear();
+  backed_bytes_ = 0;
+}
+
 }  // namespace tensord::cuda

@@ -34,6 +34,9 @@ class AddressRange {
   absl::Status Back(int64_t offset, int64_t size_bytes);
   // Gives the memory of extents back that are not used; nothing on the device may touch them. Returns their number.
   int64_t Trim(absl::FunctionRef<bool(int64_t begin, int64_t end)> is_used);
+  // Gives all memory back when the context is lost and another has taken its place. The addresses stay reserved for
+  // good: whether the driver still has them is not known.
+  void GiveUp();
 
  private:
   explicit AddressRange(std::shared_ptr<Context> context) : context_(std::move(context)) {}

@@ -54,7 +54,8 @@ absl::StatusOr<std::shared_ptr<Buffer>> DevicePool::Allocate(int64_t size_bytes)
   }
   return std::make_shared<Buffer>(
       reinterpret_cast<void*>(address), size_bytes,
-      [pool = shared_from_this(), bytes](void* at, int64_t) { pool->Release(reinterpret_cast<CuAddress>(at), bytes); });
+      [pool = shared_from_this(), bytes](void* at, int64_t) { pool->Release(reinterpret_cast<CuAddress>(at), bytes); },
+      context_->loss());
 }
 
 absl::StatusOr<CuAddress> DevicePool::TakeLocked(int64_t bytes) {
@@ -68,6 +69,7 @@ absl::StatusOr<CuAddress> DevicePool::TakeLocked(int64_t bytes) {
   RETURN_IF_ERROR(
       context_->Check(context_->driver().cuMemAlloc_v2(&address, static_cast<size_t>(bytes)), "cuMemAlloc"));
   ++stats_.allocated;
+  pieces_[static_cast<int64_t>(address)] = bytes;
   return address;
 }
 
@@ -98,6 +100,7 @@ void DevicePool::Release(CuAddress address, int64_t bytes) {
   MutexLock lock(&mutex_);
   stats_.in_use_bytes -= bytes;
   if (range_ == nullptr) {
+    pieces_.erase(static_cast<int64_t>(address));
     if (context_->Enter().ok()) context_->Check(context_->driver().cuMemFree_v2(address), "cuMemFree").IgnoreError();
     return;
   }
@@ -109,6 +112,24 @@ void DevicePool::Release(CuAddress address, int64_t bytes) {
 void DevicePool::Trim() {
   MutexLock lock(&mutex_);
   if (range_ != nullptr) TrimLocked();
+}
+
+void DevicePool::GiveUp() {
+  MutexLock lock(&mutex_);
+  if (range_ != nullptr) range_->GiveUp();
+}
+
+bool DevicePool::HasAll(absl::Span<void* const> addresses) const {
+  MutexLock lock(&mutex_);
+  return std::all_of(addresses.begin(), addresses.end(), [this](const void* pointer) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const CuAddress address = reinterpret_cast<CuAddress>(pointer);
+    if (address == 0) return true;
+    if (range_ != nullptr) {
+      return address >= range_->begin() && address - range_->begin() <= static_cast<CuAddress>(range_->size_bytes());
+    }
+    const auto next = pieces_.upper_bound(static_cast<int64_t>(address));
+    return next != pieces_.begin() && static_cast<int64_t>(address) <= std::prev(next)->first + std::prev(next)->second;
+  });
 }
 
 void DevicePool::TrimLocked() {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/memory/address_range.h"
 #include "engine/base/mutex.h"
@@ -39,6 +40,10 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes);
   // Gives memory back in which no tensor lies.
   void Trim();
+  // Gives all memory back when the context is lost and another has taken its place.
+  void GiveUp();
+  // Tells whether each address is one of its memory, or null.
+  bool HasAll(absl::Span<void* const> addresses) const;
 
   MemoryStats stats() const;
 
@@ -55,7 +60,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   mutable Mutex mutex_;
   std::unique_ptr<AddressRange> range_ ABSL_GUARDED_BY(mutex_);  // null without virtual memory
   MemoryHoles holes_ ABSL_GUARDED_BY(mutex_);
-  std::map<int64_t, int64_t> pieces_ ABSL_GUARDED_BY(mutex_);  // in use: offset → bytes
+  // Pieces in use: offset → bytes. Without virtual memory the offset is the address.
+  std::map<int64_t, int64_t> pieces_ ABSL_GUARDED_BY(mutex_);
   MemoryStats stats_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -127,7 +127,8 @@ class Backend {
   // affine_dot.
   virtual bool runs_fused() const { return false; }
 
-  // Prepares instructions for one session that runs them in this order.
+  // Prepares instructions for one session that runs them in this order. Their programs and tables, to which they point,
+  // outlive it.
   virtual absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const = 0;
   virtual absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() = 0;

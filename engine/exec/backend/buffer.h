@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_EXEC_BACKEND_BUFFER_H_
 #define TENSORD_ENGINE_EXEC_BACKEND_BUFFER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,10 @@ namespace tensord {
 class Buffer;
 using BufferPtr = std::shared_ptr<const Buffer>;
 
+// A flag that all buffers share whose memory goes at once, if their device fails: true then. Null for memory that
+// stays.
+using MemoryLoss = std::shared_ptr<const std::atomic<bool>>;
+
 // A piece of a device's memory. The address is the device's: only its backend knows whether the host may dereference
 // it, but offsets may be added to it. Releases the memory (or what keeps it alive) when the last owner goes.
 // Thread-safe as far as the bytes are not written.
@@ -18,8 +23,8 @@ class Buffer {
  public:
   using Release = std::function<void(void* address, int64_t size_bytes)>;
 
-  Buffer(void* address, int64_t size_bytes, Release release)
-      : address_(address), size_bytes_(size_bytes), release_(std::move(release)) {}
+  Buffer(void* address, int64_t size_bytes, Release release, MemoryLoss loss = nullptr)
+      : address_(address), size_bytes_(size_bytes), release_(std::move(release)), loss_(std::move(loss)) {}
   ~Buffer() {
     if (release_) release_(address_, size_bytes_);
   }
@@ -43,6 +48,13 @@ class Buffer {
   // Returns all of the memory that it keeps alive: itself, where it is no view.
   const Buffer& memory() const { return whole_ == nullptr ? *this : whole_->memory(); }
 
+  // Tells whether its device has failed since, and the bytes are gone. The memory is the backend's nevertheless.
+  bool is_lost() const {
+    const MemoryLoss& loss = memory().loss_;
+    return loss != nullptr && loss->load(std::memory_order_acquire);
+  }
+  const MemoryLoss& loss() const { return memory().loss_; }
+
   void* address() const { return address_; }
   int64_t size_bytes() const { return size_bytes_; }
 
@@ -50,6 +62,7 @@ class Buffer {
   void* const address_;
   const int64_t size_bytes_;
   const Release release_;
+  const MemoryLoss loss_;
   BufferPtr whole_;  // of a view
 };
 

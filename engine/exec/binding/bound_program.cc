@@ -129,16 +129,33 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   RETURN_IF_ERROR(CheckStopped());
   RETURN_IF_ERROR(bound->Prepare(most_operations, before));
   ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}, {}));
-  bound->constants_.reserve(program.constants.size());
   bound->made_bytes_ = allocated.bytes();
-  for (const ProgramConstant& constant : program.constants) {
+  MutexLock lock(&bound->mutex_);
+  ASSIGN_OR_RETURN(bound->constants_, bound->ImportConstants());
+  return bound;
+}
+
+absl::StatusOr<BoundProgram::Constants> BoundProgram::ImportConstants() const {
+  std::vector<BufferPtr> constants;
+  constants.reserve(program_.constants.size());
+  for (const ProgramConstant& constant : program_.constants) {
     RETURN_IF_ERROR(CheckStopped());
     const absl::string_view bytes = constant.value->bytes();
     ASSIGN_OR_RETURN(BufferPtr buffer,
-                     backend->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant.value));
-    bound->constants_.push_back(std::move(buffer));
+                     backend_->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant.value));
+    constants.push_back(std::move(buffer));
   }
-  return bound;
+  return std::make_shared<const std::vector<BufferPtr>>(std::move(constants));
+}
+
+absl::StatusOr<BoundProgram::Constants> BoundProgram::ConstantsThere() const {
+  MutexLock lock(&mutex_);
+  const bool are_lost = std::any_of(constants_->begin(), constants_->end(),
+                                    [](const BufferPtr& constant) { return constant->is_lost(); });
+  if (are_lost) {
+    ASSIGN_OR_RETURN(constants_, ImportConstants());
+  }
+  return constants_;
 }
 
 absl::Status BoundProgram::Prepare(int64_t most_operations, const RunOperations& before) {
@@ -251,8 +268,13 @@ BoundProgram::PlanPtr BoundProgram::KeepPlan(OtherPlan plan) const {
 absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, const RunCheck& check,
                                                          absl::Span<SegmentTime> times, const BufferPlan* plan,
                                                          absl::Span<const BufferPtr> destinations) const {
+  static const Constants kNone = std::make_shared<const std::vector<BufferPtr>>();
+  Constants constants = kNone;
+  if (!program_.constants.empty()) {
+    ASSIGN_OR_RETURN(constants, ConstantsThere());
+  }
   ASSIGN_OR_RETURN(const RunMemory memory, RunMemory::Allocate(plan == nullptr ? *plan_ : *plan, backend_, arguments,
-                                                               constants_, destinations));
+                                                               *constants, destinations));
   RETURN_IF_ERROR(RunSessions(memory, check, times));
   return memory.Results();
 }

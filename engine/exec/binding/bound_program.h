@@ -110,7 +110,6 @@ class BoundProgram {
   int64_t workspace_bytes_ = 0;
   RunOperations operations_;
   std::shared_ptr<const BufferPlan> plan_;
-  std::vector<BufferPtr> constants_;
   int64_t made_bytes_ = 0;  // constant after Create
 
   struct OtherPlan {
@@ -126,7 +125,13 @@ class BoundProgram {
   std::optional<PlanPtr> FindPlanLocked(absl::Span<const bool> donated, absl::Span<const bool> destinations) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   PlanPtr KeepPlan(OtherPlan plan) const;
+  using Constants = std::shared_ptr<const std::vector<BufferPtr>>;
+  absl::StatusOr<Constants> ImportConstants() const;
+  // Returns the constants on the device; imports them anew if it has lost them.
+  absl::StatusOr<Constants> ConstantsThere() const;
+
   mutable Mutex mutex_;
+  mutable Constants constants_ ABSL_GUARDED_BY(mutex_);
   mutable std::vector<OtherPlan> other_plans_ ABSL_GUARDED_BY(mutex_);  // the last used last
   mutable std::atomic<int64_t> other_plan_bytes_{0};                    // changed under mutex_
 };

@@ -21,7 +21,9 @@ void DeviceEvents::RunEnded(const absl::Status& status, int64_t segments) {
   for (size_t i = 0; i < kNumDeviceFaults; ++i) {
     if (status.code() == kFaultCodes[i]) faults_[i].fetch_add(1, std::memory_order_relaxed);
   }
-  if (status.code() == absl::StatusCode::kDataLoss) is_up_.store(false, std::memory_order_relaxed);
+  if (status.code() != absl::StatusCode::kDataLoss) return;
+  is_up_.store(false, std::memory_order_relaxed);
+  if (lost_) lost_();
 }
 
 DeviceEvents::Counts DeviceEvents::counts() const {

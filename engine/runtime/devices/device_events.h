@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -34,12 +36,16 @@ class DeviceEvents {
     bool is_up = true;
   };
 
+  // Sets the function to call when a run has ended because its device lost data, on the run's thread. Before any run.
+  void OnLoss(std::function<void()> lost) { lost_ = std::move(lost); }
+
   // Counts a run that ended with `status`, after that many segments if it succeeded. Faults of the request or its
   // client do not count. A device that lost data is down until a run succeeds again.
   void RunEnded(const absl::Status& status, int64_t segments);
   Counts counts() const;
 
  private:
+  std::function<void()> lost_;  // empty: nobody asks
   std::atomic<int64_t> segments_{0};
   std::array<std::atomic<int64_t>, kNumDeviceFaults> faults_{};
   std::atomic<bool> is_up_{true};

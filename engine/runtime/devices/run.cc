@@ -38,11 +38,17 @@ absl::StatusOr<BufferPtr> BufferOf(const RunTensor& argument, const CompiledProg
   if (argument.buffer == nullptr) {
     return program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes);
   }
+  // Not its address either, which may be another's by now.
+  if (argument.buffer->is_lost()) {
+    return Refuse(Refusal::kDeviceLost,
+                  "the device has failed since this tensor was made, and what it held is gone; make it again");
+  }
   if (argument.reversal != nullptr) return argument.reversal->Run(argument.buffer, check);
   if (argument.reversed) return program.InSlotOrder(argument.type, argument.buffer, check);
   if (!argument.donated) return argument.buffer;
-  return std::make_shared<const Buffer>(argument.buffer->address(), argument.buffer->size_bytes(),
-                                        [owner = argument.buffer](void*, int64_t) {});
+  return std::make_shared<const Buffer>(
+      argument.buffer->address(), argument.buffer->size_bytes(), [owner = argument.buffer](void*, int64_t) {},
+      argument.buffer->loss());
 }
 
 // Exports the results that are wanted on the host, all of them with one wait. `buffers` are those of the results.

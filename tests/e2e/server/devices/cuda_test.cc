@@ -260,5 +260,67 @@ TEST_F(CudaServerTest, RunsAtOnceDoNotMeet) {
   hostCudaSet("DELAY_US", "");
 }
 
+// A kernel faults while tensors are kept: the run tells it, their handles are poisoned, their room is free, and the
+// next run is right.
+TEST_F(CudaServerTest, ALostDeviceIsToldAndComesBack) {
+  InProcessServer server(OnCuda({"devices=cpu"}));
+  SessionClient session(server);
+  for (const char* handle : {"x", "given"}) {
+    ASSERT_EQ(PutOn(server, session, "cuda", handle, Counted(1 << 16)), "OK");
+  }
+  ASSERT_EQ(PutOn(server, session, "cpu", "here", {1, 2}), "OK");
+  v1::ExecuteRequest use = On("cuda", session.Request(DoubleGraph()));
+  AddHandle(&use, "x");
+  ASSERT_EQ(session.Run(use), "OK");
+  v1::ExecuteRequest give = On("cuda", session.Request(DoubleGraph()));
+  AddDonated(&give, "given");
+  Keep(&give, "made");
+  hostCudaFail("cuLaunchKernel", 1, cuda::kCuIllegalAddress);
+  v1::ExecuteResponse response;
+  const grpc::Status lost = Execute(server.stub(), give, &response);
+  EXPECT_EQ(lost.error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_EQ(ReasonOf(lost), "DEVICE_LOST");
+  EXPECT_THAT(lost.error_message(), HasSubstr("cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS"));
+  EXPECT_EQ(server.Metric("tensord_device_up", "cuda:0"), 0);
+  EXPECT_EQ(server.Metric("tensord_device_up", "cpu:0"), 1);
+  EXPECT_TRUE(WaitFor([&] { return BytesOn(server, "cuda:0") == 0; }));
+  EXPECT_EQ(server.Metric("tensord_tensor_evictions_total", "device_lost"), 2);
+
+  const grpc::Status poisoned = Execute(server.stub(), use, &response);
+  EXPECT_EQ(ReasonOf(poisoned), "HANDLE_POISONED");
+  EXPECT_THAT(poisoned.error_message(),
+              HasSubstr("the tensor \"x\" is lost, DEVICE_LOST: its device has failed, and what it held is gone"));
+  std::string reason;
+  Downloaded(server, session, "x", &reason);
+  EXPECT_EQ(reason, "HANDLE_POISONED");
+  EXPECT_EQ(PutOn(server, session, "cuda", "x", {1, 2}), "HANDLE_POISONED");
+  EXPECT_THAT(Downloaded(server, session, "here"), ElementsAre(1, 2));
+
+  EXPECT_THAT(session.Delete({"x"}), IsEmpty());
+  EXPECT_EQ(server.Metric("tensord_device_up", "cuda:0"), 0) << "until a run succeeds";
+  ASSERT_EQ(PutOn(server, session, "cuda", "x", {1, 2}), "OK");
+  std::vector<float> doubled;
+  EXPECT_EQ(RanOn(server, use, &doubled), "cuda:0");
+  EXPECT_THAT(doubled, ElementsAre(2, 4));
+  EXPECT_EQ(server.Metric("tensord_device_up", "cuda:0"), 1);
+}
+
+// Tensors of clients that nobody has told yet.
+TEST_F(CudaServerTest, ALossThatATransferMeetsPoisonsToo) {
+  InProcessServer server(OnCuda());
+  SessionClient session(server);
+  for (const char* handle : {"x", "y"}) ASSERT_EQ(PutOn(server, session, "", handle, {1, 2}), "OK");
+  hostCudaFail("cuMemcpyDtoHAsync_v2", 1, cuda::kCuLaunchFailed);
+  std::string reason;
+  Downloaded(server, session, "x", &reason);
+  EXPECT_EQ(reason, "DEVICE_LOST");
+  Downloaded(server, session, "y", &reason);
+  EXPECT_EQ(reason, "HANDLE_POISONED");
+  EXPECT_EQ(PutOn(server, session, "", "y", {1, 2}), "HANDLE_POISONED");
+  EXPECT_THAT(session.Delete({"x", "y"}), IsEmpty());
+  ASSERT_EQ(PutOn(server, session, "", "y", {3, 4}), "OK");
+  EXPECT_THAT(Downloaded(server, session, "y"), ElementsAre(3, 4));
+}
+
 }  // namespace
 }  // namespace tensord

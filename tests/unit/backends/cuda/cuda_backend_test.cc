@@ -150,20 +150,5 @@ TEST_F(CudaBackendTest, EachCallMayFailOnceAndNothingIsLeft) {
   }
 }
 
-TEST_F(CudaBackendTest, ALostDeviceRefusesAll) {
-  std::unique_ptr<Backend> backend = Made();
-  const auto buffer = backend->Import("abcd", 4, nullptr);
-  ASSERT_TRUE(buffer.ok());
-  hostCudaFail("cuMemcpyDtoHAsync_v2", 1, kCuIllegalAddress);
-  for (int i = 0; i < 2; ++i) {
-    const absl::Status lost = backend->Export(*buffer).status();
-    EXPECT_EQ(ReasonOf(lost), "DEVICE_LOST");
-    EXPECT_EQ(lost.code(), absl::StatusCode::kDataLoss);
-  }
-  EXPECT_EQ(ReasonOf(backend->Import("abcd", 4, nullptr).status()), "DEVICE_LOST");
-  backend.reset();
-  ResetDevice();
-}
-
 }  // namespace
 }  // namespace tensord::cuda

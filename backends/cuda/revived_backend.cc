@@ -1,0 +1,311 @@
+#include "backends/cuda/revived_backend.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/mutex.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::cuda {
+namespace {
+
+absl::Status LostTensor() {
+  return Refuse(Refusal::kDeviceLost,
+                "the device has failed since this tensor was made, and what it held is gone; make it again");
+}
+
+// The incarnations of a device, one after the other. States: alive → lost → (nobody uses it) → alive. Thread-safe.
+// Uses must be over before it goes.
+class Incarnations {
+ public:
+  // A call's or session's hold on an incarnation, which does not end meanwhile. Confined to its thread, which holds no
+  // other one when it asks for one.
+  class Use {
+   public:
+    Use(Incarnations* all, Incarnation* incarnation, int64_t number)
+        : all_(all), incarnation_(incarnation), number_(number) {}
+    Use(Use&& other) noexcept
+        : all_(std::exchange(other.all_, nullptr)), incarnation_(other.incarnation_), number_(other.number_) {}
+    Use& operator=(Use&&) = delete;
+    ~Use() {
+      if (all_ != nullptr) all_->EndUse();
+    }
+    Incarnation* operator->() const { return incarnation_; }
+    int64_t number() const { return number_; }
+
+   private:
+    Incarnations* all_;
+    Incarnation* incarnation_;
+    int64_t number_;
+  };
+
+  explicit Incarnations(std::function<absl::StatusOr<Incarnation>()> make) : make_(std::move(make)) {}
+
+  // Makes the first one.
+  absl::Status Begin() {
+    MutexLock lock(&mutex_);
+    return MakeLocked();
+  }
+
+  // Returns the incarnation that is alive. Waits for the last uses of a lost one and makes another; DEVICE_LOST if that
+  // fails.
+  absl::StatusOr<Use> Acquire() {
+    MutexLock lock(&mutex_);
+    while (IsLostLocked() && uses_ > 0) ended_.Wait(&mutex_);
+    if (IsLostLocked()) RETURN_IF_ERROR(ReviveLocked());
+    ++uses_;
+    return Use(this, &*now_, number_);
+  }
+
+  // Calls a function while no incarnation ends. Never waits for one.
+  void WithoutEnd(absl::FunctionRef<void()> work) {
+    {
+      MutexLock lock(&mutex_);
+      ++uses_;
+    }
+    work();
+    EndUse();
+  }
+
+  DeviceDescription Describe() const {
+    MutexLock lock(&mutex_);
+    return now_.has_value() ? now_->backend->Describe() : description_;
+  }
+
+  MemoryStats Memory() const {
+    MutexLock lock(&mutex_);
+    MemoryStats stats = now_.has_value() ? now_->backend->Memory() : MemoryStats();
+    stats.allocated += before_.allocated;
+    stats.reused += before_.reused;
+    stats.refused += before_.refused;
+    stats.trimmed += before_.trimmed;
+    stats.peak_in_use_bytes = std::max(stats.peak_in_use_bytes, before_.peak_in_use_bytes);
+    return stats;
+  }
+
+ private:
+  bool IsLostLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !now_.has_value() || now_->context->is_lost();
+  }
+
+  absl::Status MakeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ASSIGN_OR_RETURN(Incarnation made, make_());
+    now_ = std::move(made);
+    description_ = now_->backend->Describe();
+    ++number_;
+    return absl::OkStatus();
+  }
+
+  // Ends the lost incarnation, whose buffers may stay, and makes another.
+  absl::Status ReviveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::shared_ptr<DevicePool> memory;
+    if (now_.has_value()) {
+      const MemoryStats stats = now_->backend->Memory();
+      before_.allocated += stats.allocated;
+      before_.reused += stats.reused;
+      before_.refused += stats.refused;
+      before_.trimmed += stats.trimmed;
+      before_.peak_in_use_bytes = std::max(before_.peak_in_use_bytes, stats.peak_in_use_bytes);
+      memory = std::move(now_->memory);
+      const std::shared_ptr<Context> context = std::move(now_->context);
+      now_->backend = nullptr;  // before its context ends
+      now_ = std::nullopt;
+      context->End();
+    }
+    const absl::Status made = MakeLocked();
+    if (memory != nullptr) memory->GiveUp();
+    if (made.ok()) return made;
+    return Refuse(Refusal::kDeviceLost, absl::StrCat("the device has failed and cannot be used again: ", made.message(),
+                                                     "; if that stays so, restart the server"));
+  }
+
+  void EndUse() {
+    MutexLock lock(&mutex_);
+    if (--uses_ == 0) ended_.SignalAll();
+  }
+
+  const std::function<absl::StatusOr<Incarnation>()> make_;
+  mutable Mutex mutex_;
+  CondVar ended_;
+  std::optional<Incarnation> now_ ABSL_GUARDED_BY(mutex_);  // nothing after a revival that failed
+  int64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
+  MemoryStats before_ ABSL_GUARDED_BY(mutex_);  // of the incarnations before, as far as it counts on
+  DeviceDescription description_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A session's kernels, of the incarnation that it was last run in.
+class RevivedProgram final : public PreparedSession {
+ public:
+  RevivedProgram(std::shared_ptr<Incarnations> incarnations, absl::Span<const SegmentInstruction> segments)
+      : incarnations_(std::move(incarnations)), segments_(segments.begin(), segments.end()) {}
+  ~RevivedProgram() override {
+    incarnations_->WithoutEnd([this] {
+      MutexLock lock(&mutex_);
+      prepared_ = nullptr;
+    });
+  }
+
+  absl::Status Prepare(const Incarnations::Use& use) {
+    MutexLock lock(&mutex_);
+    ASSIGN_OR_RETURN(prepared_, use->backend->Prepare(segments_));
+    number_ = use.number();
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      scratch_bytes_.push_back(prepared_->scratch_bytes(i));
+      descriptions_.push_back(prepared_->DescribeKernel(i));
+    }
+    workspace_bytes_ = prepared_->workspace_bytes();
+    chains_.assign(prepared_->chains().begin(), prepared_->chains().end());
+    joins_ = prepared_->joins();
+    return absl::OkStatus();
+  }
+
+  // Returns the kernels in this incarnation, which the use keeps; prepares them anew in a new one.
+  absl::StatusOr<std::shared_ptr<const PreparedSession>> In(const Incarnations::Use& use) const {
+    MutexLock lock(&mutex_);
+    if (number_ == use.number()) return prepared_;
+    prepared_ = nullptr;
+    number_ = 0;
+    ASSIGN_OR_RETURN(std::shared_ptr<const PreparedSession> prepared, use->backend->Prepare(segments_));
+    // Memory was planned for the kernels of before.
+    bool fits = prepared->workspace_bytes() <= workspace_bytes_ && prepared->chains().size() == chains_.size();
+    for (size_t i = 0; i < segments_.size(); ++i) fits = fits && prepared->scratch_bytes(i) <= scratch_bytes_[i];
+    if (!fits) return absl::InternalError("a kernel takes more memory since the device has failed");
+    prepared_ = std::move(prepared);
+    number_ = use.number();
+    return prepared_;
+  }
+
+  int64_t scratch_bytes(size_t position) const override { return scratch_bytes_[position]; }
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+  absl::Span<const SegmentChain> chains() const override { return chains_; }
+  std::vector<JoinCount> joins() const override { return joins_; }
+  std::string DescribeKernel(size_t position) const override { return descriptions_[position]; }
+
+ private:
+  const std::shared_ptr<Incarnations> incarnations_;
+  const std::vector<SegmentInstruction> segments_;
+  std::vector<int64_t> scratch_bytes_;  // constant after Prepare, like those up to the mutex
+  int64_t workspace_bytes_ = 0;
+  std::vector<SegmentChain> chains_;
+  std::vector<JoinCount> joins_;
+  std::vector<std::string> descriptions_;
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<const PreparedSession> prepared_ ABSL_GUARDED_BY(mutex_);
+  mutable int64_t number_ ABSL_GUARDED_BY(mutex_) = 0;  // of its incarnation; 0: none
+};
+
+// A run in one incarnation, which stays until the run is over.
+class RevivedSession final : public BackendSession {
+ public:
+  RevivedSession(Incarnations::Use use, std::unique_ptr<BackendSession> session)
+      : use_(std::move(use)), session_(std::move(session)) {}
+  absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, absl::Span<void* const> scratch,
+                   absl::Span<SegmentTime> times) override {
+    // The device may have been lost between the first look at the run's tensors and this session.
+    if (!(*use_)->memory->HasAll(slots)) return LostTensor();
+    ASSIGN_OR_RETURN(const std::shared_ptr<const PreparedSession> kernels,
+                     static_cast<const RevivedProgram&>(prepared).In(*use_));
+    kernels_.push_back(kernels);
+    session_->set_check(check());
+    return session_->Run(*kernels, slots, scratch, times);
+  }
+  absl::Status Finish() override {
+    if (session_ == nullptr) return absl::OkStatus();
+    const absl::Status finished = session_->Finish();
+    session_ = nullptr;
+    kernels_.clear();
+    use_ = std::nullopt;
+    return finished;
+  }
+
+ private:
+  std::optional<Incarnations::Use> use_;  // first: it ends last
+  std::vector<std::shared_ptr<const PreparedSession>> kernels_;
+  std::unique_ptr<BackendSession> session_;  // null once it is over
+};
+
+// Passes calls on to the incarnation that is alive.
+class RevivedBackend final : public Backend {
+ public:
+  RevivedBackend(std::shared_ptr<Incarnations> incarnations, bool runs_fused)
+      : incarnations_(std::move(incarnations)), runs_fused_(runs_fused) {}
+
+  absl::string_view kind() const override { return "cuda"; }
+  DeviceDescription Describe() const override { return incarnations_->Describe(); }
+  MemoryStats Memory() const override { return incarnations_->Memory(); }
+  bool runs_fused() const override { return runs_fused_; }
+  absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
+    return use->backend->Supports(op, operands, result);
+  }
+
+  absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
+      absl::Span<const SegmentInstruction> segments) const override {
+    auto program = std::make_unique<RevivedProgram>(incarnations_, segments);
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
+    RETURN_IF_ERROR(program->Prepare(use));
+    return program;
+  }
+  absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
+    ASSIGN_OR_RETURN(Incarnations::Use use, incarnations_->Acquire());
+    ASSIGN_OR_RETURN(std::unique_ptr<BackendSession> session, use->backend->OpenSession());
+    return std::make_unique<RevivedSession>(std::move(use), std::move(session));
+  }
+
+  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override {
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
+    return use->backend->Allocate(size_bytes);
+  }
+  absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) override {
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
+    return use->backend->Import(bytes, size_bytes, std::move(owner));
+  }
+  absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
+    if (buffer->is_lost()) return LostTensor();
+    return use->backend->Export(std::move(buffer));
+  }
+  absl::Status ExportAll(absl::Span<const BufferPtr> buffers, absl::Span<std::shared_ptr<const void>> bytes) override {
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
+    for (const BufferPtr& buffer : buffers) {
+      if (buffer != nullptr && buffer->is_lost()) return LostTensor();
+    }
+    return use->backend->ExportAll(buffers, bytes);
+  }
+  absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override {
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
+    if (buffer->is_lost()) return LostTensor();
+    return use->backend->Write(buffer, offset_bytes, bytes);
+  }
+  absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) override {
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
+    if (buffer.is_lost()) return LostTensor();
+    return use->backend->Copy(buffer);
+  }
+
+ private:
+  const std::shared_ptr<Incarnations> incarnations_;
+  const bool runs_fused_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeRevivedBackend(std::function<absl::StatusOr<Incarnation>()> make) {
+  const auto incarnations = std::make_shared<Incarnations>(std::move(make));
+  RETURN_IF_ERROR(incarnations->Begin());
+  bool runs_fused = false;
+  {
+    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations->Acquire());
+    runs_fused = use->backend->runs_fused();
+  }
+  return std::make_unique<RevivedBackend>(incarnations, runs_fused);
+}
+
+}  // namespace tensord::cuda
