@@ -16,6 +16,7 @@
 #include "backends/cpu/machine/blas.h"
 #include "backends/cpu/machine/instruction_set.h"
 #include "backends/cpu/machine/thread_pool.h"
+#include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/libraries/libraries.h"
@@ -192,6 +193,13 @@ absl::Status Devices::OpenCuda(const ServerConfig& config, int ordinal, Log* log
   const std::vector<absl::Status> refusals =
       config.cuda().warm() ? cuda_libraries_->OpenAll() : std::vector<absl::Status>();
   TellOfLibraries(cuda_libraries_.get(), refusals, log);
+  ASSIGN_OR_RETURN(cubins_, cuda::CubinStore::Open({.folder = config.program_cache().disk_path(),
+                                                    .disk_bytes = config.cuda().kernel_disk_bytes()}));
+  if (cubins_->opened_with() != 0) {
+    log->Event(LogLevel::kWarning, "program folder closed",
+               absl::StrCat("the folder of programs and kernels, ", config.program_cache().disk_path(),
+                            ", was open to others; it is 0700 now"));
+  }
   return absl::OkStatus();
 }
 
@@ -202,7 +210,8 @@ absl::StatusOr<std::unique_ptr<Backend>> Devices::MakeCuda(const ServerConfig& c
   return MakeCudaBackend({.libraries = cuda_libraries_.get(),
                           .ordinal = ordinal,
                           .lanes = config.cuda().executors() + kLanesForTensors,
-                          .host_memory = memory_});
+                          .host_memory = memory_,
+                          .cubins = cubins_});
 }
 
 std::unique_ptr<Backend> Devices::MakeCpu(const ServerConfig& config, const ServerFamilies& families,

@@ -23,6 +23,7 @@ class FftTransforms;
 class ThreadPool;
 }  // namespace tensord::cpu
 namespace tensord::cuda {
+class CubinStore;
 class Libraries;
 }  // namespace tensord::cuda
 
@@ -101,6 +102,7 @@ class Devices {
   std::unique_ptr<cpu::FftTransforms> fft_transforms_;
   std::shared_ptr<HostBufferPool> memory_;
   std::unique_ptr<cuda::Libraries> cuda_libraries_;  // of all CUDA devices; null: there is none
+  std::shared_ptr<cuda::CubinStore> cubins_;         // likewise
   int64_t cuda_bytes_ = 0;                           // memory of the smallest CUDA device; 0: there is none
   std::vector<std::unique_ptr<Backend>> backends_;   // by name
   std::vector<std::string> names_;

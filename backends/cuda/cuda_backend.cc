@@ -46,6 +46,7 @@ class CudaBackend final : public Backend {
         memory_(std::move(memory)),
         host_memory_(options.host_memory),
         libraries_(options.libraries),
+        cubins_(options.cubins),
         lanes_(context_, options.libraries, options.lanes) {}
 
   absl::string_view kind() const override { return "cuda"; }
@@ -144,7 +145,7 @@ class CudaBackend final : public Backend {
     MutexLock lock(&compiler_mutex_);
     if (compiler_ == nullptr) {
       ASSIGN_OR_RETURN(const cuda::Nvrtc* const nvrtc, libraries_->nvrtc());
-      ASSIGN_OR_RETURN(compiler_, KernelCompiler::Create(context_, nvrtc));
+      ASSIGN_OR_RETURN(compiler_, KernelCompiler::Create(context_, nvrtc, cubins_));
     }
     return compiler_.get();
   }
@@ -154,6 +155,7 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<DevicePool> memory_;
   const std::shared_ptr<HostBufferPool> host_memory_;
   cuda::Libraries* const libraries_;
+  const std::shared_ptr<cuda::CubinStore> cubins_;
   mutable Mutex compiler_mutex_;
   mutable std::unique_ptr<KernelCompiler> compiler_ ABSL_GUARDED_BY(compiler_mutex_);
   Lanes lanes_;
@@ -178,6 +180,7 @@ absl::StatusOr<cuda::Incarnation> Make(CudaBackendOptions* options) {
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaBackendOptions& options) {
   CudaBackendOptions made = options;
+  if (made.cubins == nullptr) made.cubins = cuda::CubinStore::InMemory();
   absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeRevivedBackend([made]() mutable { return Make(&made); });
   if (backend.ok() || absl::IsUnavailable(backend.status())) return backend;
   return cuda::DeviceIsNotThere(options.ordinal, backend.status());

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/libraries/libraries.h"
 #include "engine/exec/backend/backend.h"
 #include "engine/exec/memory/host_buffer_pool.h"
@@ -19,6 +20,7 @@ struct CudaBackendOptions {
   // and libraries take, or for half of them if there is less.
   int64_t tensor_bytes = -1;
   std::shared_ptr<HostBufferPool> host_memory;  // for tensors that leave the device
+  std::shared_ptr<cuda::CubinStore> cubins;     // null: one of its own, in memory
 };
 
 // Returns the backend of a CUDA device, which goes on when the device's context is lost (revived_backend.h).

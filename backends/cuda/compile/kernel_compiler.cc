@@ -45,13 +45,17 @@ class Compilation {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<KernelCompiler>> KernelCompiler::Create(std::shared_ptr<Context> context,
-                                                                       const Nvrtc* nvrtc) {
-  std::unique_ptr<KernelCompiler> compiler(new KernelCompiler(std::move(context), nvrtc));
+                                                                       const Nvrtc* nvrtc,
+                                                                       std::shared_ptr<CubinStore> cubins) {
+  std::unique_ptr<KernelCompiler> compiler(new KernelCompiler(std::move(context), nvrtc, std::move(cubins)));
   RETURN_IF_ERROR(compiler->Describe());
   return compiler;
 }
 
 absl::Status KernelCompiler::Describe() {
+  int version_major = 0, version_minor = 0;
+  RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcVersion(&version_major, &version_minor), "nvrtcVersion"));
+  version_ = absl::StrCat("nvrtc ", version_major, ".", version_minor);
   ASSIGN_OR_RETURN(const int major, context_->Attribute(kCuComputeCapabilityMajor));
   ASSIGN_OR_RETURN(const int minor, context_->Attribute(kCuComputeCapabilityMinor));
   architecture_ = absl::StrCat("--gpu-architecture=sm_", major, minor);
@@ -64,8 +68,12 @@ absl::Status KernelCompiler::Describe() {
 
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(const KernelText& kernel) {
   if (std::shared_ptr<const LoadedKernel> found = Find(kernel.source); found != nullptr) return found;
-  ASSIGN_OR_RETURN(const std::string image, ImageOf(kernel.source));
-  ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded, LoadedKernel::Load(context_, image, kernel.launches));
+  const CubinStore::Source source{.text = kernel.source,
+                                  .options = absl::MakeConstSpan(kCudaCompileOptions),
+                                  .compiler = version_,
+                                  .architecture = architecture_};
+  ASSIGN_OR_RETURN(const CubinStore::Image image, cubins_->Get(source, [&] { return ImageOf(kernel.source); }));
+  ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded, LoadedKernel::Load(context_, *image, kernel.launches));
   return Keep(kernel.source, std::move(loaded));
 }
 

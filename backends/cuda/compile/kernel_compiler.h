@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "backends/cuda/codegen/kernel_text.h"
 #include "backends/cuda/codegen/printer.h"
+#include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/compile/loaded_kernel.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/libraries/libraries.h"
@@ -17,12 +18,13 @@
 
 namespace tensord::cuda {
 
-// Compiles kernels for one device, and keeps each for as long as somebody has it: equal texts are one kernel.
-// Thread-safe; threads compile at once. NVRTC's table must outlive it.
+// Compiles kernels for one device, and keeps each for as long as somebody has it: equal texts are one kernel. Their
+// machine code is kept longer, in a store. Thread-safe; threads compile at once. NVRTC's table must outlive it.
 class KernelCompiler {
  public:
   // The calling thread has entered the context.
-  static absl::StatusOr<std::unique_ptr<KernelCompiler>> Create(std::shared_ptr<Context> context, const Nvrtc* nvrtc);
+  static absl::StatusOr<std::unique_ptr<KernelCompiler>> Create(std::shared_ptr<Context> context, const Nvrtc* nvrtc,
+                                                                std::shared_ptr<CubinStore> cubins);
 
   // Returns what the printer may assume of the device, and of pointers to tensors: these may be views, and so have the
   // alignment of an element only.
@@ -36,7 +38,8 @@ class KernelCompiler {
   absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const KernelText& kernel);
 
  private:
-  KernelCompiler(std::shared_ptr<Context> context, const Nvrtc* nvrtc) : context_(std::move(context)), nvrtc_(nvrtc) {}
+  KernelCompiler(std::shared_ptr<Context> context, const Nvrtc* nvrtc, std::shared_ptr<CubinStore> cubins)
+      : context_(std::move(context)), nvrtc_(nvrtc), cubins_(std::move(cubins)) {}
   absl::Status Describe();
   std::shared_ptr<const LoadedKernel> Find(const std::string& source);
   // Keeps a kernel, unless another thread was quicker; returns the one that is kept.
@@ -45,7 +48,9 @@ class KernelCompiler {
 
   const std::shared_ptr<Context> context_;
   const Nvrtc* const nvrtc_;
-  std::string architecture_;  // "--gpu-architecture=sm_90"; constant after Create, like the next
+  const std::shared_ptr<CubinStore> cubins_;
+  std::string version_;       // "nvrtc 13.0"; constant after Create, like the next two
+  std::string architecture_;  // "--gpu-architecture=sm_90"
   CudaOptions printing_;
   Mutex mutex_;
   absl::flat_hash_map<std::string, std::weak_ptr<const LoadedKernel>> kernels_ ABSL_GUARDED_BY(mutex_);  // by text

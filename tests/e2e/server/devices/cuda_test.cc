@@ -260,6 +260,18 @@ TEST_F(CudaServerTest, RunsAtOnceDoNotMeet) {
   hostCudaSet("DELAY_US", "");
 }
 
+TEST_F(CudaServerTest, TheNextServerHasTheKernels) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/programs";
+  for (const bool is_first : {true, false}) {
+    InProcessServer server(OnCuda({"program_cache.disk_path=" + path}));
+    const long compiled = hostCudaCalls("nvrtcCompileProgram");
+    EXPECT_EQ(RanOn(server, AddRequest()), "cuda:0");
+    EXPECT_EQ(hostCudaCalls("nvrtcCompileProgram") - compiled, is_first ? 1 : 0);
+  }
+  fs::remove_all(path);
+}
+
 // A kernel faults while tensors are kept: the run tells it, their handles are poisoned, their room is free, and the
 // next run is right.
 TEST_F(CudaServerTest, ALostDeviceIsToldAndComesBack) {

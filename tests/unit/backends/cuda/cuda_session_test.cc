@@ -228,7 +228,7 @@ TEST_F(CudaSessionTest, EachCallMayFailOnceAndNothingIsLeft) {
 
 TEST_F(CudaSessionTest, TheCompilersWordsAreTold) {
   const std::shared_ptr<Context> context = Entered();
-  auto compiler = KernelCompiler::Create(context, *libraries_->nvrtc());
+  auto compiler = KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
   ASSERT_TRUE(compiler.ok());
   const absl::Status refused =
       (*compiler)->Compile({.source = "this is no kernel", .launches = {{.entry = "k"}}}).status();
