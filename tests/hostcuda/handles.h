@@ -39,10 +39,19 @@ class Handles {
     return all;
   }
 
-  void Clear() {
-    std::map<T*, std::shared_ptr<T>> gone;
+  // Destroys those of a context.
+  template <typename Context>
+  void Clear(const Context& context) {
+    std::vector<std::shared_ptr<T>> gone;  // without the lock
     std::lock_guard lock(mutex_);
-    gone.swap(objects_);
+    for (auto it = objects_.begin(); it != objects_.end();) {
+      if (it->second->context != &context) {
+        ++it;
+        continue;
+      }
+      gone.push_back(std::move(it->second));
+      it = objects_.erase(it);
+    }
   }
 
   size_t size() {

@@ -16,15 +16,19 @@ CuResult CountCall(const char* function) {
 
 }  // namespace
 
-Context& Context::Get() {
-  static Context* const context = new Context;
-  return *context;
+Context& Context::Of(int device) {
+  static Context* const contexts = new Context[kMostDevices];
+  return contexts[device];
 }
+
+Context& Context::Get() { return t_current == nullptr ? Of(0) : *t_current->owner; }
+
+int Context::device() const { return static_cast<int>(this - &Of(0)); }
 
 CuContext Context::Retain() {
   std::lock_guard lock(mutex_);
   // Contexts of before are not deleted: none of their addresses is that of a later one.
-  if (retained_++ == 0) live_ = new CuContextObject;
+  if (retained_++ == 0) live_ = new CuContextObject{this};
   return live_;
 }
 
@@ -41,10 +45,12 @@ void Context::Destroy() {
 }
 
 CuResult Context::SetCurrent(CuContext context) {
-  if (context != nullptr && context != live_) return kCuInvalidContext;
+  if (context != nullptr && context != context->owner->live_) return kCuInvalidContext;
   t_current = context;
   return kCuSuccess;
 }
+
+void Context::Adopt() const { t_current = live_; }
 
 bool Context::is_current() const { return t_current != nullptr && t_current == live_; }
 
@@ -55,7 +61,7 @@ void Context::Fail(CuResult error) {
 
 CuResult EnterDriver(const char* function) {
   if (const CuResult injected = CountCall(function); injected != 0) return injected;
-  return Context::Get().is_initialized() ? kCuSuccess : kCuNotInitialized;
+  return Context::is_initialized() ? kCuSuccess : kCuNotInitialized;
 }
 
 CuResult EnterContext(const char* function) {

@@ -8,25 +8,39 @@
 
 namespace tensord::cuda {
 
-struct CuContextObject {};
+namespace host {
+class Context;
+}  // namespace host
+
+struct CuContextObject {
+  host::Context* const owner;
+};
 
 namespace host {
 
-// The device's primary context, and its error: one that a kernel has made stays until the context is made anew. States:
+inline constexpr int kMostDevices = 8;
+
+// A device's primary context, and its error: one that a kernel has made stays until the context is made anew. States:
 // none → live (Retain) → live with an error (Fail) → none (Destroy). Thread-safe.
 class Context {
  public:
+  // Returns that of a device, of kMostDevices.
+  static Context& Of(int device);
+  // Returns that of the calling thread: the one that it has set, or the one that its stream is of; else the first.
   static Context& Get();
 
-  void Initialize() { is_initialized_ = true; }
+  int device() const;
+  static void Initialize() { is_initialized_ = true; }
   CuContext Retain();
   // Returns true if nobody retains it any more.
   bool Release();
   // Ends it. Threads for which it is current have none then.
   void Destroy();
 
-  CuResult SetCurrent(CuContext context);
-  bool is_initialized() const { return is_initialized_; }
+  static CuResult SetCurrent(CuContext context);
+  // Has the calling thread, one of a stream, work in this context.
+  void Adopt() const;
+  static bool is_initialized() { return is_initialized_; }
   bool is_current() const;
 
   CuResult error() const { return error_; }
@@ -34,7 +48,7 @@ class Context {
 
  private:
   std::mutex mutex_;
-  std::atomic<bool> is_initialized_{false};
+  static inline std::atomic<bool> is_initialized_{false};
   std::atomic<CuContext> live_{nullptr};
   long retained_ = 0;
   std::atomic<CuResult> error_{kCuSuccess};

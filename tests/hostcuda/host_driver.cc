@@ -24,8 +24,6 @@ namespace {
 using host::Context;
 using host::Settings;
 
-constexpr CuDevice kDevice = 0;
-
 struct ErrorName {
   CuResult error;
   const char* name;
@@ -52,18 +50,24 @@ constexpr ErrorName kErrorNames[] = {
     {kCuUnknown, "CUDA_ERROR_UNKNOWN"},
 };
 
-// Ends the primary context with all that is its own.
-void DestroyContext() {
-  host::DrainStreams();
-  host::Streams().Clear();
-  host::Events().Clear();
-  host::GraphExecs().Clear();
-  host::Graphs().Clear();
-  host::Functions().Clear();
-  host::Modules().Clear();
-  host::DeviceMemory::Get().Clear();
-  host::PinnedMemory::Get().Clear();
-  Context::Get().Destroy();
+int NumDevices() {
+  return static_cast<int>(std::clamp<long>(Settings::Get().Number("DEVICES", 1), 0, host::kMostDevices));
+}
+
+bool IsDevice(CuDevice device) { return device >= 0 && device < NumDevices(); }
+
+// Ends a primary context with all that is its own.
+void DestroyContext(Context& context) {
+  host::DrainStreams(context);
+  host::Streams().Clear(context);
+  host::Events().Clear(context);
+  host::GraphExecs().Clear(context);
+  host::Graphs().Clear(context);
+  host::Functions().Clear(context);
+  host::Modules().Clear(context);
+  host::DeviceMemory::Get().Clear(context);
+  host::PinnedMemory::Get().Clear(context);
+  context.Destroy();
 }
 
 // The device has no default stream: work that names none is a mistake.
@@ -79,9 +83,9 @@ std::shared_ptr<host::Mark> MarkOf(CuEventObject* event) {
 HOST_CUDA_EXPORT CuResult cuInit(unsigned flags) {
   if (const int injected = host::Calls::Get().Count(__func__, kCuNoDevice); injected != 0) return injected;
   if (flags != 0) return kCuInvalidValue;
-  if (Settings::Get().Number("DEVICES", 1) == 0) return kCuNoDevice;
+  if (NumDevices() == 0) return kCuNoDevice;
   host::CatchFaults();
-  Context::Get().Initialize();
+  Context::Initialize();
   return kCuSuccess;
 }
 
@@ -100,20 +104,20 @@ HOST_CUDA_EXPORT CuResult cuDriverGetVersion(int* version) {
 
 HOST_CUDA_EXPORT CuResult cuDeviceGetCount(int* count) {
   HOST_ENTER_DRIVER();
-  *count = 1;
+  *count = NumDevices();
   return kCuSuccess;
 }
 
 HOST_CUDA_EXPORT CuResult cuDeviceGet(CuDevice* device, int ordinal) {
   HOST_ENTER_DRIVER();
-  if (ordinal != kDevice) return kCuInvalidDevice;
-  *device = kDevice;
+  if (!IsDevice(ordinal)) return kCuInvalidDevice;
+  *device = ordinal;
   return kCuSuccess;
 }
 
 HOST_CUDA_EXPORT CuResult cuDeviceGetName(char* name, int bytes, CuDevice device) {
   HOST_ENTER_DRIVER();
-  if (device != kDevice) return kCuInvalidDevice;
+  if (!IsDevice(device)) return kCuInvalidDevice;
   if (bytes <= 0) return kCuInvalidValue;
   std::snprintf(name, static_cast<size_t>(bytes), "host CUDA device");
   return kCuSuccess;
@@ -121,14 +125,14 @@ HOST_CUDA_EXPORT CuResult cuDeviceGetName(char* name, int bytes, CuDevice device
 
 HOST_CUDA_EXPORT CuResult cuDeviceTotalMem_v2(size_t* bytes, CuDevice device) {
   HOST_ENTER_DRIVER();
-  if (device != kDevice) return kCuInvalidDevice;
+  if (!IsDevice(device)) return kCuInvalidDevice;
   *bytes = host::DeviceMemory::Get().total_bytes();
   return kCuSuccess;
 }
 
 HOST_CUDA_EXPORT CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice device) {
   HOST_ENTER_DRIVER();
-  if (device != kDevice) return kCuInvalidDevice;
+  if (!IsDevice(device)) return kCuInvalidDevice;
   switch (attribute) {
     case kCuMaxThreadsPerBlock:
       *value = 1024;
@@ -161,34 +165,34 @@ HOST_CUDA_EXPORT CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevi
 
 HOST_CUDA_EXPORT CuResult cuDevicePrimaryCtxRetain(CuContext* context, CuDevice device) {
   HOST_ENTER_DRIVER();
-  if (device != kDevice) return kCuInvalidDevice;
-  *context = Context::Get().Retain();
+  if (!IsDevice(device)) return kCuInvalidDevice;
+  *context = Context::Of(device).Retain();
   return kCuSuccess;
 }
 
 HOST_CUDA_EXPORT CuResult cuDevicePrimaryCtxRelease_v2(CuDevice device) {
   HOST_ENTER_DRIVER();
-  if (device != kDevice) return kCuInvalidDevice;
-  if (Context::Get().Release()) DestroyContext();
+  if (!IsDevice(device)) return kCuInvalidDevice;
+  if (Context::Of(device).Release()) DestroyContext(Context::Of(device));
   return kCuSuccess;
 }
 
 HOST_CUDA_EXPORT CuResult cuDevicePrimaryCtxReset_v2(CuDevice device) {
   HOST_ENTER_DRIVER();
-  if (device != kDevice) return kCuInvalidDevice;
-  DestroyContext();
+  if (!IsDevice(device)) return kCuInvalidDevice;
+  DestroyContext(Context::Of(device));
   return kCuSuccess;
 }
 
 HOST_CUDA_EXPORT CuResult cuCtxSetCurrent(CuContext context) {
   HOST_ENTER_DRIVER();
-  return Context::Get().SetCurrent(context);
+  return Context::SetCurrent(context);
 }
 
 HOST_CUDA_EXPORT CuResult cuCtxSynchronize() {
   HOST_ENTER_CONTEXT();
   if (host::CaptureForbids()) return kCuStreamCaptureUnsupported;
-  host::DrainStreams();
+  host::DrainStreams(Context::Get());
   return Context::Get().error();
 }
 
@@ -302,7 +306,7 @@ HOST_CUDA_EXPORT CuResult cuModuleUnload(CuModule handle) {
   if (host::CaptureForbids()) return kCuStreamCaptureUnsupported;
   const auto module = host::Modules().Take(handle);
   if (module == nullptr) return kCuInvalidHandle;
-  host::DrainStreams();
+  host::DrainStreams(Context::Get());
   std::lock_guard lock(module->mutex);
   for (const auto& [name, function] : module->functions) host::Functions().Take(function);
   return kCuSuccess;

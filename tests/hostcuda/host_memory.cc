@@ -68,14 +68,15 @@ CuResult DeviceMemory::Allocate(size_t bytes, CuAddress* address) {
   std::lock_guard lock(mutex_);
   if (bytes > total) return kCuOutOfMemory;
   const size_t rounded = RoundUp(bytes, kAlignmentBytes), page_bytes = RoundUp(rounded, kPageBytes);
-  if (used_bytes_ + page_bytes > total) return kCuOutOfMemory;
+  size_t& used_bytes = used_bytes_[&Context::Get()];
+  if (used_bytes + page_bytes > total) return kCuOutOfMemory;
   const size_t begin = TakeAddresses(page_bytes, kPageBytes);
   if (begin == 0 || mprotect(alias_ + begin, page_bytes, PROT_READ | PROT_WRITE) != 0) return kCuOutOfMemory;
-  used_bytes_ += page_bytes;
+  used_bytes += page_bytes;
   const size_t at = begin + page_bytes - rounded;
   std::memset(alias_ + begin, kFresh, page_bytes);
   std::memset(alias_ + at + bytes, kSlack, rounded - bytes);
-  blocks_[at] = {bytes, begin, page_bytes};
+  blocks_[at] = {bytes, begin, page_bytes, &Context::Get()};
   *address = hidden_ + at;
   return kCuSuccess;
 }
@@ -88,7 +89,7 @@ CuResult DeviceMemory::Free(CuAddress address) {
 }
 
 CuResult DeviceMemory::FreeBlock(std::map<size_t, Block>::iterator block) {
-  const auto [bytes, begin, page_bytes] = block->second;
+  const auto [bytes, begin, page_bytes, context] = block->second;
   const char* slack = alias_ + block->first + bytes;
   const char* slack_end = alias_ + block->first + RoundUp(bytes, kAlignmentBytes);
   if (std::any_of(slack, slack_end, [](char byte) { return static_cast<unsigned char>(byte) != kSlack; })) {
@@ -96,7 +97,7 @@ CuResult DeviceMemory::FreeBlock(std::map<size_t, Block>::iterator block) {
     ++overruns_;
   }
   ForgetPages(alias_ + begin, page_bytes);
-  used_bytes_ -= page_bytes;
+  used_bytes_[context] -= page_bytes;
   blocks_.erase(block);
   return kCuSuccess;
 }
@@ -107,7 +108,7 @@ CuResult DeviceMemory::Reserve(size_t bytes, size_t alignment, CuAddress* addres
   std::lock_guard lock(mutex_);
   const size_t begin = TakeAddresses(bytes, std::max(alignment, kGranuleBytes));
   if (begin == 0) return kCuOutOfMemory;
-  reservations_[begin] = bytes;
+  reservations_[begin] = {bytes, &Context::Get()};
   *address = hidden_ + begin;
   return kCuSuccess;
 }
@@ -116,7 +117,7 @@ CuResult DeviceMemory::Unreserve(CuAddress address, size_t bytes) {
   std::lock_guard lock(mutex_);
   const size_t begin = OffsetOf(address);
   const auto it = reservations_.find(begin);
-  if (it == reservations_.end() || it->second != bytes) return kCuInvalidValue;
+  if (it == reservations_.end() || it->second.bytes != bytes) return kCuInvalidValue;
   const auto mapping = mappings_.lower_bound(begin);
   if (mapping != mappings_.end() && mapping->first < begin + bytes) return kCuInvalidValue;
   reservations_.erase(it);
@@ -127,7 +128,8 @@ CuResult DeviceMemory::Create(size_t bytes, CuAllocation* allocation) {
   if (bytes == 0 || bytes % kGranuleBytes != 0 || allocation == nullptr) return kCuInvalidValue;
   const size_t total = total_bytes();
   std::lock_guard lock(mutex_);
-  if (bytes > total || used_bytes_ + bytes > total || next_offset_ + bytes > kReservedBytes) return kCuOutOfMemory;
+  size_t& used_bytes = used_bytes_[&Context::Get()];
+  if (bytes > total || used_bytes + bytes > total || next_offset_ + bytes > kReservedBytes) return kCuOutOfMemory;
   const std::vector<char> fresh(kGranuleBytes, static_cast<char>(kFresh));
   for (size_t done = 0; done < bytes; done += kGranuleBytes) {
     if (pwrite(file_, fresh.data(), kGranuleBytes, static_cast<off_t>(next_offset_ + done)) !=
@@ -135,9 +137,9 @@ CuResult DeviceMemory::Create(size_t bytes, CuAllocation* allocation) {
       return kCuOutOfMemory;
     }
   }
-  used_bytes_ += bytes;
+  used_bytes += bytes;
   *allocation = next_allocation_++;
-  physicals_[*allocation] = {next_offset_, bytes};
+  physicals_[*allocation] = {next_offset_, bytes, &Context::Get()};
   next_offset_ += bytes;
   return kCuSuccess;
 }
@@ -147,7 +149,7 @@ void DeviceMemory::DropIfUnused(std::map<CuAllocation, Physical>::iterator physi
   if (!p.is_released || p.mappings > 0) return;
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(p.offset),
             static_cast<off_t>(p.bytes));
-  used_bytes_ -= p.bytes;
+  used_bytes_[p.context] -= p.bytes;
   physicals_.erase(physical);
 }
 
@@ -169,7 +171,7 @@ CuResult DeviceMemory::Map(CuAddress address, size_t bytes, size_t offset, CuAll
   auto reservation = reservations_.upper_bound(begin);
   if (address % kGranuleBytes != 0 || reservation == reservations_.begin()) return kCuInvalidValue;
   --reservation;
-  if (begin + bytes > reservation->first + reservation->second) return kCuInvalidValue;
+  if (begin + bytes > reservation->first + reservation->second.bytes) return kCuInvalidValue;
   auto next = mappings_.lower_bound(begin);
   if (next != mappings_.end() && next->first < begin + bytes) return kCuInvalidValue;
   if (next != mappings_.begin() && std::prev(next)->first + std::prev(next)->second.bytes > begin) {
@@ -219,16 +221,25 @@ CuResult DeviceMemory::SetAccess(CuAddress address, size_t bytes) {
   return kCuSuccess;
 }
 
-void DeviceMemory::Clear() {
+void DeviceMemory::Clear(const Context& context) {
   std::lock_guard lock(mutex_);
-  while (!blocks_.empty()) FreeBlock(blocks_.begin());
-  for (const auto& [begin, mapping] : mappings_) ForgetPages(alias_ + begin, mapping.bytes);
-  mappings_.clear();
-  reservations_.clear();
-  while (!physicals_.empty()) {
-    physicals_.begin()->second.is_released = true;
-    physicals_.begin()->second.mappings = 0;
-    DropIfUnused(physicals_.begin());
+  for (auto it = blocks_.begin(); it != blocks_.end();) {
+    const auto block = it++;
+    if (block->second.context == &context) FreeBlock(block);
+  }
+  for (auto it = mappings_.begin(); it != mappings_.end();) {
+    const auto mapping = it++;
+    if (physicals_.find(mapping->second.allocation)->second.context != &context) continue;
+    ForgetPages(alias_ + mapping->first, mapping->second.bytes);
+    mappings_.erase(mapping);
+  }
+  std::erase_if(reservations_, [&](const auto& entry) { return entry.second.context == &context; });
+  for (auto it = physicals_.begin(); it != physicals_.end();) {
+    const auto physical = it++;
+    if (physical->second.context != &context) continue;
+    physical->second.is_released = true;
+    physical->second.mappings = 0;
+    DropIfUnused(physical);
   }
 }
 
@@ -268,7 +279,8 @@ size_t DeviceMemory::total_bytes() { return static_cast<size_t>(Settings::Get().
 size_t DeviceMemory::free_bytes() {
   const size_t total = total_bytes();
   std::lock_guard lock(mutex_);
-  return used_bytes_ > total ? 0 : total - used_bytes_;
+  const size_t used_bytes = used_bytes_[&Context::Get()];
+  return used_bytes > total ? 0 : total - used_bytes;
 }
 
 long DeviceMemory::live() {

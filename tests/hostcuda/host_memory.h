@@ -6,15 +6,17 @@
 #include <mutex>
 
 #include "backends/cuda/abi/driver.h"
+#include "tests/hostcuda/host_context.h"
 
 namespace tensord::cuda::host {
 
 inline constexpr size_t kGranuleBytes = size_t{2} << 20;  // of what is mapped
 
-// The device's memory. Its addresses are of a range that is reserved and never mapped, so the host cannot touch it; the
-// bytes lie in a second range of the same size, the alias. No address is given out twice, and a fence lies between any
-// two, so that what goes past an allocation faults, or is found in the slack when the memory is freed. Fresh memory is
-// full of 0xCD. Errors are the driver's. Thread-safe.
+// The memory of all devices: each allocation is of the calling thread's, and every device reaches all. Its addresses
+// are of a range that is reserved and never mapped, so the host cannot touch it; the bytes lie in a second range of the
+// same size, the alias. No address is given out twice, and a fence lies between any two, so that what goes past an
+// allocation faults, or is found in the slack when the memory is freed. Fresh memory is full of 0xCD. Errors are the
+// driver's. Thread-safe.
 class DeviceMemory {
  public:
   static DeviceMemory& Get();
@@ -32,8 +34,8 @@ class DeviceMemory {
   CuResult Unmap(CuAddress address, size_t bytes);
   CuResult SetAccess(CuAddress address, size_t bytes);
 
-  // Frees all of it.
-  void Clear();
+  // Frees all that is of a context.
+  void Clear(const Context& context);
 
   // Returns where the bytes of a device address are; null for 0, and the fence for what is no device address.
   char* Reveal(CuAddress address) const;
@@ -50,9 +52,11 @@ class DeviceMemory {
  private:
   struct Block {
     size_t bytes, begin, page_bytes;  // the caller's bytes, and the pages that they lie in
+    const Context* context;
   };
   struct Physical {
     size_t offset, bytes;  // in file_
+    const Context* context;
     long mappings = 0;
     bool is_released = false;
   };
@@ -74,10 +78,15 @@ class DeviceMemory {
   char* alias_;
   int file_;  // of the memory that is mapped
   std::mutex mutex_;
-  size_t next_address_ = 0, next_offset_ = 0, used_bytes_ = 0;
+  size_t next_address_ = 0, next_offset_ = 0;
+  std::map<const Context*, size_t> used_bytes_;
   CuAllocation next_allocation_ = 1;
   std::map<size_t, Block> blocks_;
-  std::map<size_t, size_t> reservations_;
+  struct Reservation {
+    size_t bytes;
+    const Context* context;
+  };
+  std::map<size_t, Reservation> reservations_;
   std::map<CuAllocation, Physical> physicals_;
   std::map<size_t, Mapping> mappings_;
   long overruns_ = 0;

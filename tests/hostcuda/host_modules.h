@@ -9,6 +9,7 @@
 #include "backends/cuda/abi/driver.h"
 #include "tests/hostcuda/access_checks.h"
 #include "tests/hostcuda/handles.h"
+#include "tests/hostcuda/host_context.h"
 #include "tests/hostcuda/host_services.h"
 
 namespace tensord::cuda {
@@ -20,6 +21,7 @@ struct CuModuleObject {
   CuModuleObject& operator=(const CuModuleObject&) = delete;
   ~CuModuleObject();
 
+  host::Context* const context = &host::Context::Get();  // that of the thread that made it
   void* library = nullptr;
   bool waits = false;  // some kernel has barriers or shuffles
   bool is_checked = false;
@@ -31,6 +33,7 @@ struct CuModuleObject {
 };
 
 struct CuFunctionObject {
+  host::Context* const context = &host::Context::Get();  // that of the thread that made it
   std::string name;
   std::shared_ptr<CuModuleObject> module;
   void (*run)(void** arguments) = nullptr;

@@ -24,7 +24,7 @@ CuResult PinnedMemory::Allocate(size_t bytes, void** memory) {
   if (made == nullptr) return kCuOutOfMemory;
   std::memset(made, 0xCD, bytes);
   std::lock_guard lock(mutex_);
-  ranges_[static_cast<char*>(made)] = {bytes, true};
+  ranges_[static_cast<char*>(made)] = {bytes, true, &Context::Get()};
   *memory = made;
   return kCuSuccess;
 }
@@ -47,7 +47,7 @@ CuResult PinnedMemory::Register(void* memory, size_t bytes) {
   if (next != ranges_.begin() && std::prev(next)->first + std::prev(next)->second.bytes > begin) {
     return kCuHostMemoryAlreadyRegistered;
   }
-  ranges_[begin] = {bytes, false};
+  ranges_[begin] = {bytes, false, &Context::Get()};
   return kCuSuccess;
 }
 
@@ -59,12 +59,16 @@ CuResult PinnedMemory::Unregister(void* memory) {
   return kCuSuccess;
 }
 
-void PinnedMemory::Clear() {
+void PinnedMemory::Clear(const Context& context) {
   std::lock_guard lock(mutex_);
-  for (const auto& [begin, range] : ranges_) {
-    if (range.is_ours) std::free(const_cast<char*>(begin));
+  for (auto it = ranges_.begin(); it != ranges_.end();) {
+    if (it->second.context != &context) {
+      ++it;
+      continue;
+    }
+    if (it->second.is_ours) std::free(const_cast<char*>(it->first));
+    it = ranges_.erase(it);
   }
-  ranges_.clear();
 }
 
 bool PinnedMemory::Has(const void* memory, size_t bytes) {

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "backends/cuda/abi/driver.h"
+#include "tests/hostcuda/host_context.h"
 
 namespace tensord::cuda::host {
 
@@ -18,8 +19,8 @@ class PinnedMemory {
   CuResult Free(void* memory);
   CuResult Register(void* memory, size_t bytes);
   CuResult Unregister(void* memory);
-  // Frees what was allocated, and forgets what was registered.
-  void Clear();
+  // Frees what was allocated in a context, and forgets what was registered in it. All contexts may use it.
+  void Clear(const Context& context);
 
   // True if all of the bytes lie in one allocation or registration.
   bool Has(const void* memory, size_t bytes);
@@ -29,6 +30,7 @@ class PinnedMemory {
   struct Range {
     size_t bytes;
     bool is_ours;
+    const Context* context;
   };
   std::mutex mutex_;
   std::map<const char*, Range> ranges_;

@@ -88,8 +88,10 @@ Handles<CuGraphExecObject>& GraphExecs() {
   return *execs;
 }
 
-void DrainStreams() {
-  for (const auto& stream : Streams().All()) stream->Drain();
+void DrainStreams(const Context& context) {
+  for (const auto& stream : Streams().All()) {
+    if (stream->context == &context) stream->Drain();
+  }
 }
 
 bool CaptureForbids() {
@@ -140,6 +142,7 @@ bool CuStreamObject::IsIdle() {
 }
 
 void CuStreamObject::Loop() {
+  context->Adopt();
   host::SignalStack signals;
   std::unique_lock lock(mutex_);
   while (true) {

@@ -14,6 +14,7 @@
 
 #include "backends/cuda/abi/driver.h"
 #include "tests/hostcuda/handles.h"
+#include "tests/hostcuda/host_context.h"
 
 namespace tensord::cuda {
 namespace host {
@@ -41,16 +42,19 @@ Work DeviceWork(std::string what, Work work);
 }  // namespace host
 
 struct CuGraphObject {
+  host::Context* const context = &host::Context::Get();  // that of the thread that made it
   std::vector<host::Work> nodes;
 };
 
 // A graph that can run: one run of it at a time.
 struct CuGraphExecObject {
+  host::Context* const context = &host::Context::Get();  // that of the thread that made it
   std::mutex running;
   std::vector<host::Work> nodes;
 };
 
 struct CuEventObject {
+  host::Context* const context = &host::Context::Get();  // that of the thread that made it
   bool has_time = true;
   std::mutex mutex;
   std::shared_ptr<host::Mark> mark;  // of the last record
@@ -62,6 +66,8 @@ struct CuStreamObject {
  public:
   CuStreamObject();
   ~CuStreamObject();  // when all is done
+
+  host::Context* const context = &host::Context::Get();  // that of the thread that made it
 
   // Adds work, or a node. Refuses if the capture is spoilt.
   CuResult Push(host::Work work);
@@ -102,8 +108,8 @@ Handles<CuEventObject>& Events();
 Handles<CuGraphObject>& Graphs();
 Handles<CuGraphExecObject>& GraphExecs();
 
-// Waits for all streams.
-void DrainStreams();
+// Waits for all streams of a context.
+void DrainStreams(const Context& context);
 
 // Tells whether a capture forbids this thread to call what may wait for the device: then the call spoils it.
 bool CaptureForbids();

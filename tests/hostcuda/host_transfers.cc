@@ -65,7 +65,7 @@ HOST_CUDA_EXPORT CuResult cuMemAlloc_v2(CuAddress* address, size_t bytes) {
 HOST_CUDA_EXPORT CuResult cuMemFree_v2(CuAddress address) {
   HOST_ENTER_CONTEXT();
   if (host::CaptureForbids()) return kCuStreamCaptureUnsupported;
-  host::DrainStreams();
+  host::DrainStreams(host::Context::Get());
   return DeviceMemory::Get().Free(address);
 }
 
@@ -90,8 +90,8 @@ HOST_CUDA_EXPORT CuResult cuMemAddressFree(CuAddress address, size_t bytes) {
 HOST_CUDA_EXPORT CuResult cuMemCreate(CuAllocation* allocation, size_t bytes, const CuMemAllocationProp* prop,
                                       unsigned long long flags) {
   HOST_ENTER_CONTEXT();
-  if (flags != 0 || prop == nullptr || prop->type != kCuMemAllocationPinned || prop->location.id != 0 ||
-      prop->location.type != kCuMemLocationDevice) {
+  if (flags != 0 || prop == nullptr || prop->type != kCuMemAllocationPinned ||
+      prop->location.id != host::Context::Get().device() || prop->location.type != kCuMemLocationDevice) {
     return kCuInvalidValue;
   }
   return DeviceMemory::Get().Create(bytes, allocation);
@@ -116,8 +116,8 @@ HOST_CUDA_EXPORT CuResult cuMemUnmap(CuAddress address, size_t bytes) {
 
 HOST_CUDA_EXPORT CuResult cuMemSetAccess(CuAddress address, size_t bytes, const CuMemAccessDesc* access, size_t count) {
   HOST_ENTER_CONTEXT();
-  if (count != 1 || access == nullptr || access->location.type != kCuMemLocationDevice || access->location.id != 0 ||
-      access->flags != kCuMemAccessReadWrite) {
+  if (count != 1 || access == nullptr || access->location.type != kCuMemLocationDevice ||
+      access->location.id != host::Context::Get().device() || access->flags != kCuMemAccessReadWrite) {
     return kCuInvalidValue;
   }
   return DeviceMemory::Get().SetAccess(address, bytes);
@@ -132,7 +132,7 @@ HOST_CUDA_EXPORT CuResult cuMemHostAlloc(void** memory, size_t bytes, unsigned) 
 HOST_CUDA_EXPORT CuResult cuMemFreeHost(void* memory) {
   HOST_ENTER_CONTEXT();
   if (host::CaptureForbids()) return kCuStreamCaptureUnsupported;
-  host::DrainStreams();
+  host::DrainStreams(host::Context::Get());
   return PinnedMemory::Get().Free(memory);
 }
 

@@ -334,5 +334,36 @@ TEST_F(CudaServerTest, ALossThatATransferMeetsPoisonsToo) {
   EXPECT_THAT(Downloaded(server, session, "y"), ElementsAre(3, 4));
 }
 
+// Two devices of one server, each with its memory, its kernels and its faults.
+TEST_F(CudaServerTest, SeveralDevicesAreApart) {
+  hostCudaSet("DEVICES", "2");
+  {
+    InProcessServer server({"devices=cuda:1", "devices=cuda:0", "cuda.libraries=" + folder_});
+    EXPECT_THAT(DevicesIn(InfoWithCapabilities(server)), ElementsAre("cuda:1", "cuda:0"));
+    SessionClient session(server);
+    for (const char* device : {"cuda:0", "cuda:1"}) {
+      ASSERT_EQ(PutOn(server, session, device, device, {1, 2}), "OK");
+      v1::ExecuteRequest twice = session.Request(DoubleGraph());
+      AddHandle(&twice, device);
+      std::vector<float> doubled;
+      EXPECT_EQ(RanOn(server, On(device, twice), &doubled), device);
+      EXPECT_THAT(doubled, ElementsAre(2, 4));
+      EXPECT_EQ(RanOn(server, On(device == std::string("cuda:0") ? "cuda:1" : "cuda:0", twice)), "ARGUMENT_MISMATCH");
+    }
+    hostCudaFail("cuLaunchKernel", 1, cuda::kCuIllegalAddress);
+    EXPECT_EQ(RanOn(server, On("cuda:0", AddRequest())), "DEVICE_LOST");
+    EXPECT_EQ(server.Metric("tensord_device_up", "cuda:0"), 0);
+    EXPECT_EQ(server.Metric("tensord_device_up", "cuda:1"), 1);
+    std::string reason;
+    Downloaded(server, session, "cuda:0", &reason);
+    EXPECT_EQ(reason, "HANDLE_POISONED");
+    EXPECT_THAT(Downloaded(server, session, "cuda:1"), ElementsAre(1, 2));
+    EXPECT_EQ(RanOn(server, On("cuda:1", AddRequest())), "cuda:1");
+    EXPECT_EQ(RanOn(server, On("cuda:0", AddRequest())), "cuda:0");
+    EXPECT_EQ(server.Metric("tensord_device_up", "cuda:0"), 1);
+  }
+  hostCudaSet("DEVICES", "");
+}
+
 }  // namespace
 }  // namespace tensord
