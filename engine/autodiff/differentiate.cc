@@ -125,12 +125,12 @@ class VjpMaker {
         builder_(&target_, TakenNames(source, linearized), request.bounds) {}
 
   absl::StatusOr<Graph> Whole(absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs) && {
-    RETURN_IF_ERROR(Make(wrt, outputs));
+    RETURN_IF_ERROR(Make(wrt, outputs, /*is_whole=*/true));
     return LiveGraph(std::move(target_));
   }
 
   absl::StatusOr<SplitDerivative> InTwo(absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs) && {
-    RETURN_IF_ERROR(Make(wrt, outputs));
+    RETURN_IF_ERROR(Make(wrt, outputs, /*is_whole=*/false));
     return Split(target_,
                  {.inputs = source_.inputs().size(), .nodes = forward_nodes_, .outputs = source_.outputs().size()},
                  &types_, &builder_);
@@ -144,7 +144,7 @@ class VjpMaker {
     return taken;
   }
 
-  absl::Status Make(absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs) {
+  absl::Status Make(absl::Span<const ValueId> wrt, absl::Span<const size_t> outputs, bool is_whole) {
     std::vector<bool> is_kept;
     if (!request_.checkpoints.empty()) {
       ASSIGN_OR_RETURN(is_kept, FindCheckpoints(source_, request_.checkpoints));
@@ -159,8 +159,9 @@ class VjpMaker {
       const ValueId tangent = linearized_.tangents[static_cast<size_t>(output.index)];
       if (!tangent.is_set()) continue;
       builder_.SetNode(source_.NameOf(output), "", "vjp");
-      const ValueId one = request_.mode == DerivativeMode::kGrad ? Terms(builder_).Scalar(1, source_.type(output).dtype)
-                                                                 : cotangents[k];
+      const ValueId one = request_.mode == DerivativeMode::kGrad
+                              ? Terms(builder_).Scalar(1, source_.type(output).dtype)
+                              : OfSameSizes(cotangents[k], source_.type(output), is_whole);
       transposition.AddCotangent(tangent, one);
     }
     RETURN_IF_ERROR(builder_.status());
@@ -179,6 +180,13 @@ class VjpMaker {
       cotangents.push_back(target_.AddInput(name, types_.Of(source_.type(output.value))));
     }
     return cotangents;
+  }
+
+  // A run requires the value's sizes of its cotangent, which has symbols of its own for those that the run decides. In
+  // a backward pass alone the value is a residual, which has the same symbols.
+  ValueId OfSameSizes(ValueId cotangent, const TensorType& type, bool is_whole) {
+    if (!is_whole || builder_.type(cotangent) == type) return cotangent;
+    return Terms(builder_).Mul(cotangent, Terms(builder_).Full(1, type));
   }
 
   // Copies the source's nodes. Returns the target's values, by value of the linearized graph.

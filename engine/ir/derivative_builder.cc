@@ -87,17 +87,32 @@ ValueId DerivativeBuilder::AddSized(const OpDef& op, Attributes attrs, absl::str
       written.push_back(dim.size);
       continue;
     }
-    const auto found = sizes_.find(dim.size.ToString());
-    if (found == sizes_.end()) {
-      Fail(Refuse(Refusal::kUnsupportedRequest,
-                  absl::StrCat("no value of the graph has the size ", dim.size.ToString(), ", which the run decides")));
+    absl::StatusOr<DimExpr> read = ReadFromOperands(dim.size, &all);
+    if (!read.ok()) {
+      Fail(read.status());
       return {};
     }
-    written.push_back(DimExpr::OperandAxis(static_cast<int64_t>(all.size()), found->second.second));
-    all.push_back(found->second.first);
+    written.push_back(*std::move(read));
   }
   attrs.Set(sizes, std::move(written));
   return Add(op, std::move(attrs), all);
+}
+
+absl::StatusOr<DimExpr> DerivativeBuilder::ReadFromOperands(const DimExpr& size, Values* operands) const {
+  const auto axis_of = [&](const std::string& known) -> absl::StatusOr<DimExpr> {
+    const auto found = sizes_.find(known);
+    if (found == sizes_.end()) {
+      return Refuse(Refusal::kUnsupportedRequest,
+                    absl::StrCat("no value of the graph has the size ", known, ", which the run decides"));
+    }
+    operands->push_back(found->second.first);
+    return DimExpr::OperandAxis(static_cast<int64_t>(operands->size()) - 1, found->second.second);
+  };
+  if (sizes_.contains(size.ToString())) return axis_of(size.ToString());
+  return size.Substitute([&](const DimAtom& atom) -> absl::StatusOr<DimExpr> {
+    const DimExpr symbol = DimExpr::Symbol(atom.symbol);
+    return DependsOnRun(symbol) ? axis_of(symbol.ToString()) : symbol;
+  });
 }
 
 ValueId DerivativeBuilder::Copy(const Node& node, absl::Span<const ValueId> operands,

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
@@ -68,6 +69,9 @@ class DerivativeBuilder {
   void Fail(absl::Status status);
 
  private:
+  // Returns a size that the run decides as an expression over axes of values that have it, or the symbols in it. Those
+  // are appended to the operands.
+  absl::StatusOr<DimExpr> ReadFromOperands(const DimExpr& size, Values* operands) const;
   // Counts a node that is about to be appended. False if the work has ended.
   bool Admit(size_t operands);
 

@@ -121,28 +121,17 @@ class IndexedWindows {
   SymbolicShape sizes_;
 };
 
-// Returns a number for each element of the updates, counted from 1; unset after a failure.
+// Returns a number for each element of the updates, counted from 1.
 ValueId NumberUpdates(DerivativeBuilder& graph, const SymbolicShape& updates) {
-  DimExpr count(1);
-  for (const Dim& dim : updates) {
-    absl::StatusOr<DimExpr> product = DimExpr::Multiply(count, dim.size);
-    if (product.ok() && DependsOnRun(*product)) {
-      product = Refuse(Refusal::kUnsupportedRequest,
-                       "there is no derivative of a scatter of updates of a size that the "
-                       "run decides");
-    }
-    if (!product.ok()) {
-      graph.Fail(product.status());
-      return {};
-    }
-    count = *std::move(product);
-  }
-  Attributes attrs(Def(CoreOp::kIota).attrs);
-  attrs.Set("type", SharedType(TensorType{.dtype = DType::kI64, .shape = {Dim(count)}}));
   Terms e(graph);
-  const ValueId zero_based = graph.Add(Def(CoreOp::kIota), std::move(attrs), {});
-  const ValueId numbers = e.Add(zero_based, e.Fill(1, zero_based));
-  return e.Reshape(numbers, updates);
+  const TensorType numbers{.dtype = DType::kI64, .shape = updates};
+  ValueId number = e.Zeros(numbers);
+  for (size_t axis = updates.size(); axis-- > 0;) {
+    const ValueId size = e.Broadcast(e.SizeOf(updates[axis].size), updates, {});
+    const ValueId place = e.Broadcast(e.Counting(updates[axis]), updates, {static_cast<int64_t>(axis)});
+    number = e.Add(e.Mul(number, size), place);
+  }
+  return e.Add(number, e.Full(1, numbers));
 }
 
 // Everybody who equals the result takes an equal part of the tangent.

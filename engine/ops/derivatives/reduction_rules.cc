@@ -82,12 +82,8 @@ DualTensor ProductByOthers(DerivativeBuilder& graph, DualTensor dual, size_t axi
   const size_t rank = dual.shape.size();
   SymbolicShape square = dual.shape;
   square.push_back(dual.shape[axis]);
-  const auto index = [&](int64_t dimension) {
-    const TensorType line{.dtype = DType::kI64, .shape = {dual.shape[axis]}};
-    Attributes attrs(Def(CoreOp::kIota).attrs);
-    attrs.Set("type", SharedType(line));
-    return e.Broadcast(graph.Add(Def(CoreOp::kIota), std::move(attrs), {}), square, {dimension});
-  };
+  const ValueId line = e.Counting(dual.shape[axis]);
+  const auto index = [&](int64_t dimension) { return e.Broadcast(line, square, {dimension}); };
   const ValueId is_own =
       e.Compare(CompareDirection::kEq, index(static_cast<int64_t>(axis)), index(static_cast<int64_t>(rank)));
   const ValueId repeated = e.Broadcast(dual.x, square, AllAxes(rank));

@@ -40,24 +40,38 @@ void TransposeReshape(TransposeCall& call) {
           .Reshape(call.cotangents[0], call.operand_types[0]->shape, static_cast<Order>(call.attrs.Int("order")));
 }
 
+namespace {
+
+// Returns the cotangent of an axis of size `from`, which is 1 or `to` as the run decides, for the `axis` of ct of size
+// `to`: the sum over it, or ct itself.
+ValueId SumIfRepeated(Terms& e, ValueId ct, SymbolicShape shape, size_t axis, const Dim& from) {
+  const ValueId is_kept = e.Compare(CompareDirection::kEq, e.SizeOf(from.size), e.SizeOf(shape[axis].size));
+  const ValueId sum = e.Reduce(ReduceKind::kSum, ct, {static_cast<int64_t>(axis)});
+  std::vector<int64_t> others = AllAxes(shape.size());
+  others.erase(others.begin() + static_cast<ptrdiff_t>(axis));
+  shape[axis] = from;
+  return e.Select(is_kept, e.Head(ct, shape), e.Broadcast(sum, shape, std::move(others)));
+}
+
+}  // namespace
+
 // Sums over the axes that were repeated.
 void TransposeBroadcastInDim(TransposeCall& call) {
   Terms e(call.graph);
   const std::vector<int64_t>& dimensions = call.attrs.Ints("broadcast_dimensions");
-  const TensorType &operand = *call.operand_types[0], &result = *call.result_types[0];
-  std::vector<bool> is_kept(result.shape.size());
+  const TensorType operand = *call.operand_types[0];
+  SymbolicShape shape = call.result_types[0]->shape;
+  ValueId ct = call.cotangents[0];
+  std::vector<bool> is_kept(shape.size());
   for (size_t i = 0; i < dimensions.size(); ++i) {
-    const Dim &from = operand.shape[i], &to = result.shape[static_cast<size_t>(dimensions[i])];
-    is_kept[static_cast<size_t>(dimensions[i])] = from == to;
-    if (!(from == to) && !from.size.is(1)) {
-      return call.graph.Fail(
-          Refuse(Refusal::kUnsupportedRequest,
-                 absl::StrCat("there is no derivative of a broadcast if only the run tells whether it repeats an axis: "
-                              "operand axis ",
-                              i, " is ", ToString(from), ", and its result axis ", ToString(to))));
-    }
+    const size_t axis = static_cast<size_t>(dimensions[i]);
+    const Dim& from = operand.shape[i];
+    is_kept[axis] = !from.size.is(1) || shape[axis].size.is(1);
+    if (!is_kept[axis] || from == shape[axis] || from.size.is_constant()) continue;
+    ct = SumIfRepeated(e, ct, shape, axis, from);
+    shape[axis] = from;
   }
-  std::vector<int64_t> summed, places(result.shape.size(), -1);
+  std::vector<int64_t> summed, places(shape.size(), -1);
   int64_t kept = 0;
   for (size_t axis = 0; axis < is_kept.size(); ++axis) {
     if (is_kept[axis]) {
@@ -66,7 +80,6 @@ void TransposeBroadcastInDim(TransposeCall& call) {
       summed.push_back(static_cast<int64_t>(axis));
     }
   }
-  ValueId ct = call.cotangents[0];
   if (!summed.empty()) ct = e.Reduce(ReduceKind::kSum, ct, std::move(summed));
   std::vector<int64_t> permutation;
   for (int64_t axis : dimensions) {

@@ -4,7 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
 #include "engine/ops/scalar/scalar_math.h"
+#include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 
@@ -70,6 +73,20 @@ ValueId Terms::SizeOf(const DimExpr& size) {
   Attributes attrs(Def(CoreOp::kShapeOf).attrs);
   attrs.Set("dimension", int64_t{0});
   return graph_.Add(Def(CoreOp::kShapeOf), std::move(attrs), {sized});
+}
+
+ValueId Terms::Counting(const Dim& size) {
+  // An iota's type cannot be what the run decides: it counts up to the bound, and the head is taken.
+  const bool is_cut = DependsOnRun(size.size);
+  if (is_cut && size.extent != Extent::kUpperBound) {
+    graph_.Fail(Refuse(Refusal::kUnsupportedRequest, absl::StrCat("there is no derivative where an axis has the size ",
+                                                                  ToString(size), ", of which no bound is known")));
+    return {};
+  }
+  Attributes attrs(Def(CoreOp::kIota).attrs);
+  attrs.Set("type", SharedType(TensorType{.dtype = DType::kI64, .shape = {is_cut ? Dim(*size.bound) : size}}));
+  const ValueId counted = graph_.Add(Def(CoreOp::kIota), std::move(attrs), {});
+  return is_cut ? Head(counted, {size}) : counted;
 }
 
 ValueId Terms::Broadcast(ValueId x, const SymbolicShape& shape, std::vector<int64_t> dimensions) {

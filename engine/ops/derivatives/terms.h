@@ -46,6 +46,8 @@ class Terms {
   ValueId OrZeros(ValueId value, const TensorType& type) { return value.is_set() ? value : Zeros(type); }
   // Returns the size as an I64 of rank 0.
   ValueId SizeOf(const DimExpr& size);
+  // Returns 0, 1, 2, … as a vector of I64 of that size.
+  ValueId Counting(const Dim& size);
 
   ValueId Broadcast(ValueId x, const SymbolicShape& shape, std::vector<int64_t> dimensions);
   ValueId Reduce(ReduceKind kind, ValueId x, std::vector<int64_t> dimensions);

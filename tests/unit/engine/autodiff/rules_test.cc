@@ -56,7 +56,8 @@ TEST(DerivativeRules, AreThoseOfStructure) {
           "slice(%s) {start_indices = [0, 0, 1], limit_indices = [2, 3, 2]}", "reverse(%s) {dimensions = [0, 1]}",
           "extract_diag(%s) {axis_a = 0, axis_b = 2}", "extract_diag(%s) {axis_a = 2, axis_b = 0}",
           "embed_diag(%s) {axis_a = 1, axis_b = 0}", "embed_diag(%s) {axis_a = 1, axis_b = 3}",
-          "tril(%s) {diagonal = 0}", "triu(%s) {diagonal = 1}", "concatenate(%s, %x, %s) {dimension = 1}"}) {
+          "tril(%s) {diagonal = 0}", "triu(%s) {diagonal = 1}", "optimization_barrier(%s, %x, %s)",
+          "concatenate(%s, %x, %s) {dimension = 1}"}) {
       ExpectRightRule({node, x, absl::StrCat("%s = sin(%x) %y = ", node)}, dtype);
     }
     ExpectRightRule({"repeated axis", "%x = input : T[1,3]",
