@@ -17,6 +17,7 @@ import time
 import numpy
 
 import graphs
+import losses
 
 # BF16, which NumPy does not have, as the bits.
 DTYPES = {"bf16": "uint16", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "i32": "int32",
@@ -39,6 +40,10 @@ class NumPy:
     # Results in order, as whoever is sent them wants them: not as views over what was computed in another.
     def open(self, graph, inputs, state):
         return lambda: {name: numpy.asarray(value, order="C") for name, value in graph(self.words, **inputs).items()}
+
+    # A run of a function's value together with its gradient with respect to inputs.
+    def open_gradient(self, loss, inputs, wrt):
+        raise NotImplementedError("no derivatives")
 
     def export(self, results):
         return {name: numpy.asarray(value) for name, value in results.items()}
@@ -102,6 +107,21 @@ class Torch(NumPy):
         return run
 
 
+    def open_gradient(self, loss, inputs, wrt):
+        tensors = {name: self.torch.from_numpy(array).requires_grad_(name in wrt) for name, array in inputs.items()}
+        function = self.prepared_loss(loss)
+        slopes_of = [tensors[name] for name in wrt]
+
+        def run():
+            value = function(tensors)
+            slopes = self.torch.autograd.grad(value, slopes_of)
+            return {"loss": value.detach(), **dict(zip(wrt, slopes))}
+
+        return run
+
+    def prepared_loss(self, loss):
+        return lambda inputs: loss(self.words, **inputs)
+
     def export(self, results):
         halves = (self.torch.float16, self.torch.bfloat16)
         return super().export({n: value.float() if value.dtype in halves else value for n, value in results.items()})
@@ -111,6 +131,10 @@ class TorchCompile(Torch):
     def prepared(self, graph):
         self.torch.compiler.reset()  # or graphs after the eighth run uncompiled
         return self.torch.compile(super().prepared(graph), dynamic=False)
+
+    def prepared_loss(self, loss):
+        self.torch.compiler.reset()
+        return self.torch.compile(super().prepared_loss(loss), dynamic=False)
 
 
 class OptEinsumTorch(Torch):
@@ -145,6 +169,18 @@ class Jax(NumPy):
             results = jax.block_until_ready(function(kept, changed))
             changed = {name: results[name] for name in state}
             return results
+
+        return run
+
+    def open_gradient(self, loss, inputs, wrt):
+        jax = self.jax
+        kept = {name: jax.device_put(array) for name, array in inputs.items() if name not in wrt}
+        varied = {name: jax.device_put(inputs[name]) for name in wrt}
+        function = jax.jit(jax.value_and_grad(lambda varied, kept: loss(self.words, **varied, **kept)))
+
+        def run():
+            value, slopes = jax.block_until_ready(function(varied, kept))
+            return {"loss": value, **slopes}
 
         return run
 
@@ -270,15 +306,38 @@ def halves_of(peer, inputs, tensors):
             for name, array in inputs.items()}
 
 
+def slopes_in(about):
+    """The inputs of which the results have gradients."""
+    return [tensor["name"].removesuffix(".cotangent") for tensor in about["outputs"][1:]]
+
+
+def open_run(peer, workload, inputs, about):
+    if not losses.is_loss(workload):
+        return peer.open(graphs.graph_of(workload, about.get("network")), graphs.peer_inputs(workload, inputs), about["state"])
+    loss, inputs = losses.loss_of(workload), losses.peer_inputs(workload, inputs)
+    if losses.is_value(workload):
+        return peer.open(lambda w, **inputs: {"loss": loss(w, **inputs)}, inputs, [])
+    return peer.open_gradient(loss, inputs, [losses.peer_name(workload, name) for name in slopes_in(about)])
+
+
+def named_as_ours(workload, results, about):
+    slopes = {} if losses.is_value(workload) else {
+        name + ".cotangent": losses.as_ours(workload, name, numpy.asarray(results[losses.peer_name(workload, name)]))
+        for name in slopes_in(about)}
+    return {about["outputs"][0]["name"]: results["loss"], **slopes}
+
+
 def open_graph(peer, workload, folder, library):
     with open(os.path.join(folder, "about.json")) as f:
         about = json.load(f)
-    inputs = graphs.peer_inputs(workload, halves_of(peer, read_inputs(folder, about["inputs"]), about["inputs"]))
+    inputs = halves_of(peer, read_inputs(folder, about["inputs"]), about["inputs"])
     start = time.perf_counter()
-    run = peer.open(graphs.graph_of(workload, about.get("network")), inputs, about["state"])
+    run = open_run(peer, workload, inputs, about)
     results = run()
     took = (time.perf_counter() - start) * 1e3
     results = peer.export(results)
+    if losses.is_loss(workload):
+        results = named_as_ours(workload, results, about)
     with open(os.path.join(folder, library + "_result.bin"), "wb") as f:
         for tensor in about["outputs"]:
             numpy.ascontiguousarray(results[tensor["name"]], RESULT_DTYPES[tensor["dtype"]]).tofile(f)

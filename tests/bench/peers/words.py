@@ -30,6 +30,22 @@ class Words:
         # exp, log, sin, cos, tanh, expm1, log1p, sqrt, sign, abs, where, clip, reshape, argmax, floor_divide, remainder
         return getattr(self.xp, name)
 
+    def total(self, x):
+        return self.xp.sum(x)
+
+    def erf(self, x):
+        return self.xp.vectorize(math.erf, otypes=[float])(x)
+
+    def cross_entropy(self, scores, wanted):
+        shifted = scores - self.max(scores, -1, True)
+        return -self.total(wanted * (shifted - self.xp.log(self.sum(self.xp.exp(shifted), -1, True)))) / len(scores)
+
+    def recurrence(self, w, u, x, h):
+        """h = tanh(h w + x_t u) for all x_t."""
+        for now in x:
+            h = self.xp.tanh(self.matmul(h, w) + self.matmul(now, u))
+        return h
+
     def pow(self, x, y):
         return x ** y
 

@@ -2,6 +2,7 @@
 import jax
 import jax.numpy
 import jax.scipy.linalg
+import jax.scipy.special
 
 from words import Words
 
@@ -9,6 +10,15 @@ from words import Words
 class JaxWords(Words):
     def __init__(self):
         super().__init__(jax.numpy)
+
+    def erf(self, x):
+        return jax.scipy.special.erf(x)
+
+    def cross_entropy(self, scores, wanted):
+        return -jax.numpy.sum(wanted * jax.nn.log_softmax(scores)) / scores.shape[0]
+
+    def recurrence(self, w, u, x, h):
+        return jax.lax.scan(lambda h, now: (jax.numpy.tanh(h @ w + now @ u), None), h, x)[0]
 
     def rsqrt(self, x):
         return jax.lax.rsqrt(x)

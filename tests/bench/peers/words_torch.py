@@ -16,6 +16,12 @@ class TorchWords(Words):
                             amsgrad=False, maximize=False)
         return {"p": p, "m": m, "v": v}
 
+    def erf(self, x):
+        return torch.erf(x)
+
+    def cross_entropy(self, scores, wanted):
+        return functional.cross_entropy(scores, wanted)
+
     def pow(self, x, y):
         return torch.pow(x, y)
 

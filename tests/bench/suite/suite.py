@@ -16,6 +16,7 @@ import time
 
 import numpy
 
+import gradients
 from networks import networks_in, step_floor_ms
 from process import Process, failed
 
@@ -24,6 +25,7 @@ PEERS = os.path.join(os.path.dirname(HERE), "peers")
 sys.path.insert(0, PEERS)
 import family_graphs  # noqa: E402
 import graphs  # noqa: E402
+import losses  # noqa: E402
 import peer as peer_program  # noqa: E402
 import words  # noqa: E402
 
@@ -102,6 +104,12 @@ def differs(got, wanted, tolerance):
 
 
 def wrong_result(workload, about, wanted, read, tolerances):
+    if losses.is_loss(workload):
+        return gradients.wrong_gradient(workload, about, wanted, read)
+    return wrong_result_of_graph(workload, about, wanted, read, tolerances)
+
+
+def wrong_result_of_graph(workload, about, wanted, read, tolerances):
     """The first wrong result, or None. `read` gives an output's numbers with the axes that NumPy's have, in order."""
     got = {tensor["name"]: read(tensor) for tensor in about["outputs"]}
     tolerance = max(tolerances[tensor["dtype"]] for tensor in about["outputs"])
@@ -218,8 +226,11 @@ def run_workload(workload, ours, peers, threads, rounds, network, machine):
         about["network"] = network.for_peers() if network else None
         with open(os.path.join(folder, "about.json"), "w") as f:
             json.dump(about, f)
-        wanted = reference_results(workload, folder, about, network)
-        wrong = wrong_results_of_ours(workload, folder, about, wanted)
+        if losses.is_loss(workload):
+            wanted, wrong = gradients.checked_results(workload, folder, about)
+        else:
+            wanted = reference_results(workload, folder, about, network)
+            wrong = wrong_results_of_ours(workload, folder, about, wanted)
         if wrong:
             return None, "the result %s of %s is not NumPy's" % (wrong, workload)
         contestants = {"ours": (ours, "run %s ours" % workload)}

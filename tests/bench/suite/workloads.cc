@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/ops/core_ops.h"
+#include "tests/bench/suite/derivative_workloads.h"
 #include "tests/testlib/graphs/bench_graphs.h"
 
 namespace tensord {
@@ -225,6 +226,7 @@ std::vector<Workload> AllWorkloads() {
   AddTransforms(&all);
   AddVectors(&all);
   AddAlgebras(&all);
+  AddDerivatives(&all);
   return all;
 }
 
