@@ -9,6 +9,7 @@
 
 #include "engine/ops/core_ops.h"
 #include "engine/passes/fusion/fusion_views.h"
+#include "engine/passes/fusion/late_nodes.h"
 #include "engine/tensor/run_time_size.h"
 
 namespace tensord {
@@ -366,7 +367,9 @@ class Partition {
 
   FusionGroups Result() {
     FusionGroups result{.group_of = std::vector<int32_t>(group_of_.size(), -1)};
-    std::vector<int32_t> numbers(groups_.size(), -1);
+    result.source.reserve(views_.size());
+    for (const FusionView& view : views_) result.source.push_back(view.base);
+    std::vector<int32_t> numbers(groups_.size(), -1), number_of(group_of_.size(), -1);
     std::vector<FusionGroup> groups;
     for (size_t n = 0; n < group_of_.size(); ++n) {
       if (group_of_[n] < 0) continue;
@@ -376,8 +379,10 @@ class Partition {
         number = static_cast<int32_t>(groups.size());
         groups.push_back({.space = At(root).space.value, .reduced_axes = ReducedAxes(At(root).space)});
       }
+      number_of[n] = number;
       groups[static_cast<size_t>(number)].nodes.push_back(static_cast<int32_t>(n));
     }
+    MoveToReaders(graph_, result.source, &number_of, &groups);
     for (FusionGroup& group : groups) {
       if (!IsWorthIt(group)) continue;
       for (int32_t node : group.nodes) {
@@ -385,8 +390,6 @@ class Partition {
       }
       result.groups.push_back(std::move(group));
     }
-    result.source.reserve(views_.size());
-    for (const FusionView& view : views_) result.source.push_back(view.base);
     return result;
   }
 
