@@ -46,7 +46,8 @@ int Info(const Arguments& arguments, Console& console) {
   if (console.is_json()) return console.PrintJson(*info);
 
   console.Print(absl::StrCat("tensord ", info->version(), " at ", (*client)->target(), "\n"));
-  for (const v1::Device& device : info->devices()) console.Print(absl::StrCat(DeviceLine(device), LibraryLines(device)));
+  for (const v1::Device& device : info->devices())
+    console.Print(absl::StrCat(DeviceLine(device), LibraryLines(device)));
   for (const std::string& family : info->families()) console.Print(absl::StrCat("family ", family, "\n"));
   for (const v1::Limit& limit : info->limits())
     console.Print(absl::StrCat("limit ", limit.name(), " = ", limit.value(), "\n"));
