@@ -23,6 +23,11 @@ void FuzzDimExpr(absl::string_view text);
 // and must give the reference's result or refusal.
 void FuzzEinsum(absl::string_view text);
 
+// Checks a request to differentiate: a line of words between semicolons, which are the number of the mode, "keep" or
+// nothing, "split" or nothing, names of inputs and references to checkpoints between commas; then the text form of a
+// graph. A derivative keeps its bounds, is an ordinary graph, and is the same again.
+void FuzzDifferentiate(absl::string_view text);
+
 // A tensord.v1.ExecuteRequest as wire bytes, in which the byte 0xFE stands for 4096 of them. The server must read it
 // from any slices as protobuf does.
 void FuzzReceivedExecute(absl::string_view bytes);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr FuzzTarget kFuzzTargets[] = {
     {"broker_packets_fuzz", FuzzBrokerPackets},
+    {"differentiate_fuzz", FuzzDifferentiate},
     {"dim_expr_fuzz", FuzzDimExpr},
     {"einsum_fuzz", FuzzEinsum},
     {"execute_response_fuzz", FuzzExecuteResponse},
