@@ -8,8 +8,38 @@
 namespace tensord::cuda {
 namespace {
 
+constexpr char kCholeskyParameters[] = "const T* a, T* l, int* infos";
+
 constexpr char kCholeskyCopyLower[] = R"(    const i64 row = i % kN, column = i / kN % kN;
     l[i] = row >= column ? a[i] : Number(0, 0);)";
+
+// A block a matrix, in the place of the lower triangle, column by column.
+constexpr char kCholeskySmall[] = R"(    T* matrix = l + i * kN * kN;
+    int info = 0;
+    for (i64 k = 0; k < kN; ++k) {
+      const R square = RealOf(matrix[k * (kN + 1)]);
+      __syncthreads();
+      if (!(square > 0)) {
+        info = (int)(k + 1);
+        break;
+      }
+      const R root = sqrt(square);
+      if (threadIdx.x == 0) matrix[k * (kN + 1)] = Number(root, 0);
+      for (i64 r = k + 1 + threadIdx.x; r < kN; r += kThreads) {
+        const T x = matrix[r + k * kN];
+        matrix[r + k * kN] = Number(RealOf(x) / root, ImagOf(x) / root);
+      }
+      __syncthreads();
+      const i64 left = kN - k - 1;
+      for (i64 e = threadIdx.x; e < left * left; e += kThreads) {
+        const i64 r = k + 1 + e % left, c = k + 1 + e / left;
+        if (r < c) continue;
+        matrix[r + c * kN] = MinusProduct(matrix[r + c * kN], matrix[r + k * kN], Conj(matrix[c + k * kN]));
+      }
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) infos[i] = info;
+    __syncthreads();)";
 
 // A = L L^H, in the place of L.
 class CholeskyKernel final : public MatrixKernel {
@@ -23,8 +53,10 @@ class CholeskyKernel final : public MatrixKernel {
     RETURN_IF_ERROR(CheckSizes());
     MatrixText text(dtype_, MostBlocks(context));
     text.Constant("kN", n_);
-    text.Each("copy_lower", "const T* __restrict__ a, T* __restrict__ l", batch_ * n_ * n_, kCholeskyCopyLower);
+    text.Each("copy_lower", kCholeskyParameters, batch_ * n_ * n_, kCholeskyCopyLower);
+    text.EachByBlock("factor", kCholeskyParameters, is_small_ ? batch_ : 0, kCholeskySmall);
     ASSIGN_OR_RETURN(copy_, context.compiler->Compile(text.Take()));
+    if (is_small_) return Judge(context, true);
     ASSIGN_OR_RETURN(
         work_, AskSolver(context.libraries, "cusolverDnXpotrf_bufferSize", [&](const SolverScope& s, SolverWork* work) {
           return s.library->cusolverDnXpotrf_bufferSize(s.handle, s.params, kBlasLower, n_, types_.type, nullptr, n_,
@@ -36,7 +68,8 @@ class CholeskyKernel final : public MatrixKernel {
 
   absl::Status Enqueue(const Launch& launch) const override {
     const CuAddress l = launch.results[0];
-    RETURN_IF_ERROR(copy_->Enqueue(launch.stream, {launch.operands[0], l}));
+    RETURN_IF_ERROR(copy_->Enqueue(launch.stream, {launch.operands[0], l, infos_.at(launch)}));
+    if (is_small_) return EnqueueJudgement(launch, l);
     ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
     std::vector<char> host(work_.host_bytes);
     for (int64_t b = 0; b < batch_; ++b) {
@@ -49,10 +82,13 @@ class CholeskyKernel final : public MatrixKernel {
     }
     return EnqueueJudgement(launch, l);
   }
-  std::string Describe() const override { return absl::StrCat("cuSOLVER potrf, ", batch_, " calls"); }
+  std::string Describe() const override {
+    return is_small_ ? "a block a matrix" : absl::StrCat("cuSOLVER potrf, ", batch_, " calls");
+  }
 
  private:
-  std::shared_ptr<const LoadedKernel> copy_;
+  const bool is_small_ = n_ <= kMostSmallSize;
+  std::shared_ptr<const LoadedKernel> copy_;  // factors small matrices too
   SolverWork work_;
   ScratchPart device_work_;
 };

@@ -15,8 +15,8 @@ constexpr char kLuParameters[] =
     "T* upper, T* parity";
 
 constexpr char kLuDivide[] = R"(    T* packed = factors + i * kM * kN;
-    if (HasTinyPivot(packed, kM, kK)) {
-      for (i64 e = threadIdx.x; e < kM * kN; e += kThreads) packed[e] = a[i * kM * kN + e];
+    if (kIsSmall || HasTinyPivot(packed, kM, kK)) {
+      for (i64 e = threadIdx.x; e < kM * kN && !kIsSmall; e += kThreads) packed[e] = a[i * kM * kN + e];
       __syncthreads();
       FactorByDivision(kM, kN, packed, pivots + i * kK, infos + i);
     })";
@@ -57,12 +57,13 @@ class LuResultKernel final : public LuKernel {
   }
 
   absl::Status Prepare(const KernelContext& context) {
-    RETURN_IF_ERROR(PrepareFactors(context));
+    RETURN_IF_ERROR(PrepareFactors(context, is_small_));
     const int64_t k = std::min(m_, n_);
     MatrixText text(dtype_, MostBlocks(context));
     text.Constant("kM", m_);
     text.Constant("kN", n_);
     text.Constant("kK", k);
+    text.Constant("kIsSmall", is_small_);
     text.Add(kDivisionText);
     text.EachByBlock("divide", kLuParameters, batch_, kLuDivide);
     text.Each("order_rows", kLuParameters, batch_, kLuOrder);
@@ -74,16 +75,18 @@ class LuResultKernel final : public LuKernel {
   }
 
   absl::Status Enqueue(const Launch& launch) const override {
-    ASSIGN_OR_RETURN(const SolverScope scope, SolverScopeOf(launch));
-    RETURN_IF_ERROR(EnqueueFactors(launch, scope));
+    RETURN_IF_ERROR(EnqueueFactors(launch));
     return take_apart_->Enqueue(
         launch.stream,
         {launch.operands[0], factors_.at(launch), pivots_.at(launch), infos_.at(launch), guarded_.is_broken.at(launch),
          order_.at(launch), launch.results[0], launch.results[1], launch.results[2], launch.results[3]});
   }
-  std::string Describe() const override { return absl::StrCat("cuSOLVER getrf, ", batch_, " calls"); }
+  std::string Describe() const override {
+    return is_small_ ? "a block a matrix" : absl::StrCat("cuSOLVER getrf, ", batch_, " calls");
+  }
 
  private:
+  const bool is_small_ = std::max(m_, n_) <= kMostSmallSize;
   ScratchPart order_;
   std::shared_ptr<const LoadedKernel> take_apart_;
 };

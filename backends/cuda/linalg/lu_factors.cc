@@ -16,11 +16,13 @@ LuKernel::LuKernel(const BoundInstruction& instruction, Refusal refusal) : Matri
   guarded_.largest = Scratch(batch_ * 8);
 }
 
-absl::Status LuKernel::PrepareFactors(const KernelContext& context) {
+absl::Status LuKernel::PrepareFactors(const KernelContext& context, bool is_small) {
+  is_small_ = is_small;
   RETURN_IF_ERROR(CheckSizes());
   ASSIGN_OR_RETURN(guarded_.load,
                    context.compiler->Compile(MatrixGuardText(
                        {.dtype = dtype_, .rows = m_, .columns = n_, .batch = batch_}, MostBlocks(context))));
+  if (is_small) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       work_, AskSolver(context.libraries, "cusolverDnXgetrf_bufferSize", [&](const SolverScope& s, SolverWork* work) {
         return s.library->cusolverDnXgetrf_bufferSize(s.handle, s.params, m_, n_, types_.type, nullptr, m_, types_.type,
@@ -30,9 +32,11 @@ absl::Status LuKernel::PrepareFactors(const KernelContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status LuKernel::EnqueueFactors(const Launch& launch, const SolverScope& s) const {
+absl::Status LuKernel::EnqueueFactors(const Launch& launch) const {
   const CuAddress factors = factors_.at(launch);
   RETURN_IF_ERROR(guarded_.Enqueue(launch, factors));
+  if (is_small_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
   std::vector<char> host(work_.host_bytes);
   for (int64_t b = 0; b < batch_; ++b) {
     const CuAddress pivots = pivots_.at(launch) + static_cast<CuAddress>(b * std::min(m_, n_) * 8);

@@ -11,14 +11,16 @@ class LuKernel : public MatrixKernel {
  protected:
   LuKernel(const BoundInstruction& instruction, Refusal refusal);
 
-  absl::Status PrepareFactors(const KernelContext& context);
-  absl::Status EnqueueFactors(const Launch& launch, const SolverScope& scope) const;
+  // Ask no library where `is_small`: the factors are the matrices themselves then, for the kernel's own text.
+  absl::Status PrepareFactors(const KernelContext& context, bool is_small);
+  absl::Status EnqueueFactors(const Launch& launch) const;
 
   GuardedMatrices guarded_;
   ScratchPart factors_;
   ScratchPart pivots_;  // min(m, n) numbers of 64 bits a matrix, from 1
 
  private:
+  bool is_small_ = false;  // constant after PrepareFactors
   SolverWork work_;
   ScratchPart device_work_;
 };

@@ -20,6 +20,12 @@ struct ScratchPart {
   CuAddress at(const Launch& launch) const { return launch.scratch + static_cast<CuAddress>(offset); }
 };
 
+// Matrices of up to so many rows and columns are factored by texts of ours, a block a matrix: a call of a library takes
+// longer than all its work, and a batch is a call a matrix.
+inline constexpr int64_t kMostSmallSize = 32;
+// The most right-hand sides that a block solves for: it has a thread for each.
+inline constexpr int64_t kMostSmallSides = 256;
+
 // A kernel over a batch of matrices: texts of ours around calls of cuSOLVER, one matrix after the other. Each call has
 // a status on the device, and the first that failed is the run's refusal.
 class MatrixKernel : public Kernel {

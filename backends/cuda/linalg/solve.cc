@@ -14,8 +14,8 @@ constexpr char kSolveParameters[] =
 
 // A block a matrix: thread by thread a right-hand side.
 constexpr char kSolveDivide[] = R"(    T* packed = factors + i * kN * kN;
-    if (HasTinyPivot(packed, kN, kN)) {
-      for (i64 e = threadIdx.x; e < kN * kN; e += kThreads) packed[e] = a[i * kN * kN + e];
+    if (kIsSmall || HasTinyPivot(packed, kN, kN)) {
+      for (i64 e = threadIdx.x; e < kN * kN && !kIsSmall; e += kThreads) packed[e] = a[i * kN * kN + e];
       __syncthreads();
       FactorByDivision(kN, kN, packed, pivots + i * kN, infos + i);
       T* sides = x + i * kN * kColumns;
@@ -45,10 +45,11 @@ class SolveKernel final : public LuKernel {
   }
 
   absl::Status Prepare(const KernelContext& context) {
-    RETURN_IF_ERROR(PrepareFactors(context));
+    RETURN_IF_ERROR(PrepareFactors(context, is_small_));
     MatrixText text(dtype_, MostBlocks(context));
     text.Constant("kN", n_);
     text.Constant("kColumns", columns_);
+    text.Constant("kIsSmall", is_small_);
     text.Add(kDivisionText);
     text.EachByBlock("divide", kSolveParameters, batch_, kSolveDivide);
     text.Each("break_results", kSolveParameters, batch_ * n_ * columns_, kSolveBreak);
@@ -58,9 +59,20 @@ class SolveKernel final : public LuKernel {
 
   absl::Status Enqueue(const Launch& launch) const override {
     const CuAddress a = launch.operands[0], b = launch.operands[1], x = launch.results[0];
+    RETURN_IF_ERROR(EnqueueFactors(launch));
+    if (!is_small_) RETURN_IF_ERROR(EnqueueSolutions(launch, b, x));
+    RETURN_IF_ERROR(finish_->Enqueue(launch.stream, {a, b, factors_.at(launch), pivots_.at(launch), infos_.at(launch),
+                                                     guarded_.is_broken.at(launch), x}));
+    return EnqueueJudgement(launch);
+  }
+  std::string Describe() const override {
+    return is_small_ ? "a block a matrix" : absl::StrCat("cuSOLVER getrf and getrs, ", 2 * batch_, " calls");
+  }
+
+ private:
+  absl::Status EnqueueSolutions(const Launch& launch, CuAddress b, CuAddress x) const {
     const Driver& driver = launch.handles->libraries().driver();
     ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
-    RETURN_IF_ERROR(EnqueueFactors(launch, s));
     RETURN_IF_ERROR(StatusOf(
         driver,
         driver.cuMemcpyDtoDAsync_v2(x, b, static_cast<size_t>(batch_ * n_ * columns_ * SizeOf(dtype_)), launch.stream),
@@ -74,14 +86,11 @@ class SolveKernel final : public LuKernel {
               types_.type, Pointer(Element(x, i * n_ * columns_, dtype_)), n_, Info(unused_infos_.at(launch), 0)),
           "cusolverDnXgetrs"));
     }
-    RETURN_IF_ERROR(finish_->Enqueue(launch.stream, {a, b, factors_.at(launch), pivots_.at(launch), infos_.at(launch),
-                                                     guarded_.is_broken.at(launch), x}));
-    return EnqueueJudgement(launch);
+    return absl::OkStatus();
   }
-  std::string Describe() const override { return absl::StrCat("cuSOLVER getrf and getrs, ", 2 * batch_, " calls"); }
 
- private:
   const int64_t columns_;
+  const bool is_small_ = n_ <= kMostSmallSize && columns_ <= kMostSmallSides;
   ScratchPart unused_infos_;  // of getrs, which looks at arguments alone
   std::shared_ptr<const LoadedKernel> finish_;
 };

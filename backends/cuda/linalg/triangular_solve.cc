@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kTriangularBlasWorkspaceBytes = int64_t{32} << 20;
 
 constexpr char kTriangularDivide[] = R"(    const T* triangle = a + i * kN * kN;
-    if (!kUnit && HasTinyPivot(triangle, kN, kN)) {
+    if (kIsSmall || (!kUnit && HasTinyPivot(triangle, kN, kN))) {
       T* sides = x + i * kRows * kColumns;
       for (i64 e = threadIdx.x; e < kRows * kColumns; e += kThreads) sides[e] = b[i * kRows * kColumns + e];
       __syncthreads();
@@ -35,7 +35,7 @@ class TriangularSolveKernel final : public MatrixKernel {
 
   absl::Status Prepare(const KernelContext& context) {
     RETURN_IF_ERROR(CheckSizes());
-    RETURN_IF_ERROR(context.libraries->blas().status());
+    if (!is_small_) RETURN_IF_ERROR(context.libraries->blas().status());
     MatrixText text(dtype_, MostBlocks(context));
     text.Constant("kN", n_);
     text.Constant("kRows", rows_);
@@ -45,6 +45,7 @@ class TriangularSolveKernel final : public MatrixKernel {
     text.Constant("kTransposed", operation_ != kBlasNoTranspose);
     text.Constant("kConjugated", operation_ == kBlasConjugateTranspose);
     text.Constant("kUnit", unit_);
+    text.Constant("kIsSmall", is_small_);
     text.Add(kDivisionText);
     text.EachByBlock("divide", "const T* a, const T* b, T* x", batch_, kTriangularDivide);
     ASSIGN_OR_RETURN(divide_, context.compiler->Compile(text.Take()));
@@ -53,6 +54,17 @@ class TriangularSolveKernel final : public MatrixKernel {
 
   absl::Status Enqueue(const Launch& launch) const override {
     const CuAddress a = launch.operands[0], b = launch.operands[1], x = launch.results[0];
+    if (!is_small_) RETURN_IF_ERROR(EnqueueSolutions(launch, a, b, x));
+    return divide_->Enqueue(launch.stream, {a, b, x});
+  }
+  int64_t workspace_bytes() const override { return is_small_ ? 0 : kTriangularBlasWorkspaceBytes; }
+  std::string Describe() const override {
+    return is_small_ ? "a block a matrix" : absl::StrCat("cublas trsm, ", batch_, " calls");
+  }
+  bool captures() const override { return true; }
+
+ private:
+  absl::Status EnqueueSolutions(const Launch& launch, CuAddress a, CuAddress b, CuAddress x) const {
     const Driver& driver = launch.handles->libraries().driver();
     RETURN_IF_ERROR(StatusOf(driver,
                              driver.cuMemcpyDtoDAsync_v2(
@@ -64,13 +76,9 @@ class TriangularSolveKernel final : public MatrixKernel {
       RETURN_IF_ERROR(Solve(*blas, handle, Pointer(Element(a, i * n_ * n_, dtype_)),
                             Pointer(Element(x, i * rows_ * columns_, dtype_))));
     }
-    return divide_->Enqueue(launch.stream, {a, b, x});
+    return absl::OkStatus();
   }
-  int64_t workspace_bytes() const override { return kTriangularBlasWorkspaceBytes; }
-  std::string Describe() const override { return absl::StrCat("cublas trsm, ", batch_, " calls"); }
-  bool captures() const override { return true; }
 
- private:
   absl::Status Solve(const Blas& blas, BlasHandle handle, const void* a, void* x) const {
     alignas(16) static constexpr float kOne[4] = {1};
     alignas(16) static constexpr double kOneWide[2] = {1};
@@ -95,6 +103,7 @@ class TriangularSolveKernel final : public MatrixKernel {
   const int64_t rows_, columns_;
   const bool left_, lower_, unit_;
   const int operation_;  // values of the attribute are cublas's
+  const bool is_small_ = n_ <= kMostSmallSize && (left_ ? columns_ : rows_) <= kMostSmallSides;
   std::shared_ptr<const LoadedKernel> divide_;
 };
 

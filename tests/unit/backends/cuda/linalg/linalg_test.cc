@@ -47,6 +47,17 @@ std::string TextOf(absl::string_view op, int results, const std::vector<Literal>
   return absl::StrCat(text, "}\n");
 }
 
+// Returns n rows and columns with the first ones given, and else those of the identity.
+Literal WithIdentity(const std::vector<double>& first, int64_t size, int64_t n) {
+  std::vector<double> values(static_cast<size_t>(n * n), 0);
+  for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i * (n + 1))] = 1;
+  for (int64_t j = 0; j < size; ++j) {
+    for (int64_t i = 0; i < size; ++i)
+      values[static_cast<size_t>(i + j * n)] = first[static_cast<size_t>(i + j * size)];
+  }
+  return LiteralOf(values, {n, n});
+}
+
 class CudaLinalgTest : public BesideCpuTest {
  protected:
   absl::StatusOr<std::vector<Literal>> RunCall(Backend* backend, const LinalgCall& call) {
@@ -75,6 +86,29 @@ TEST_F(CudaLinalgTest, ResultsHaveTheirProperties) {
     if (count++ % 97 == 0) ExpectCallProperties(backend.get(), call);
   });
   EXPECT_GT(count, 200);
+}
+
+// More rows than a block takes: those that the libraries factor.
+TEST_F(CudaLinalgTest, LargeMatrices) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const DType dtype : kFieldDTypes) {
+    const Literal a = RandomMatrices(dtype, {34, 34, 2}, &small_random_);
+    const Literal b = RandomMatrices(dtype, {34, 3, 2}, &small_random_);
+    ExpectCallProperties(backend.get(),
+                         LinalgCall(LinalgOp::kCholesky, {RandomPositiveDefinite(dtype, {34, 34, 2}, &small_random_)}));
+    ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kLu, {a}));
+    ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kLu, {RandomMatrices(dtype, {34, 5}, &small_random_)}));
+    ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kSolve, {a, b}));
+    const Literal triangles = RandomTriangles(dtype, {34, 34, 2}, &small_random_);
+    LinalgCall right(LinalgOp::kTriangularSolve, {triangles, RandomMatrices(dtype, {3, 34, 2}, &small_random_)});
+    right.attrs.Set("left_side", false);
+    right.attrs.Set("transpose_a", int64_t{2});
+    ExpectCallProperties(backend.get(), right);
+    LinalgCall left(LinalgOp::kTriangularSolve, {triangles, b});
+    left.attrs.Set("left_side", true);
+    left.attrs.Set("lower", true);
+    ExpectCallProperties(backend.get(), left);
+  }
 }
 
 TEST_F(CudaLinalgTest, EachOpInEachDtype) {
@@ -179,10 +213,12 @@ TEST_F(CudaLinalgTest, ANaNStaysInItsMatrix) {
   const std::unique_ptr<Backend> backend = Made();
   const std::pair<absl::string_view, int> kOps[] = {{"Lu", 4},         {"Svd", 3}, {"SvdValues", 1}, {"Eigh", 2},
                                                     {"EighValues", 1}, {"Eig", 2}, {"EigValues", 1}};
-  const Literal whole = RandomMatrices(DType::kF64, {3, 3, 3}, &small_random_);
-  for (const double bad : {kNaN, std::numeric_limits<double>::infinity()}) {
+  for (const auto& [n, bad] :
+       std::vector<std::pair<int64_t, double>>{{3, kNaN}, {3, std::numeric_limits<double>::infinity()}, {34, kNaN}}) {
+    const auto elements = static_cast<size_t>(n * n);
+    const Literal whole = RandomMatrices(DType::kF64, {n, n, 3}, &small_random_);
     Literal broken = whole;
-    broken.mutable_values<double>()[9 + 2] = bad;  // in the lower triangle
+    broken.mutable_values<double>()[elements + 2] = bad;  // in the lower triangle
     for (const auto& [op, results] : kOps) {
       SCOPED_TRACE(op);
       const std::string text = TextOf(op, results, {whole});
@@ -201,10 +237,12 @@ TEST_F(CudaLinalgTest, ANaNStaysInItsMatrix) {
         EXPECT_EQ(Difference(second((*got)[i]), second((*on_cpu)[i]), {}), "");
       }
     }
-    const Literal b = RandomMatrices(DType::kF64, {3, 2, 3}, &small_random_);
+    const Literal b = RandomMatrices(DType::kF64, {n, 2, 3}, &small_random_);
     const auto solved = Run(backend.get(), TextOf("Solve", 1, {broken, b}), {broken, b});
     ASSERT_TRUE(solved.ok()) << solved.status();
-    for (size_t i = 0; i < 18; ++i) EXPECT_EQ(std::isnan((*solved)[0].values<double>()[i]), i / 6 == 1) << i;
+    for (size_t i = 0; i < static_cast<size_t>(6 * n); ++i) {
+      EXPECT_EQ(std::isnan((*solved)[0].values<double>()[i]), i / static_cast<size_t>(2 * n) == 1) << i;
+    }
   }
 }
 
@@ -232,18 +270,28 @@ TEST_F(CudaLinalgTest, RefusalsNameTheMatrix) {
   bad[2 * 4 + 3] = 0;
   const std::vector<Literal> system = {Matrices(bad, {2, 2, 6}), Matrices(std::vector<double>(12, 1), {2, 1, 6})};
   EXPECT_EQ(refusal(TextOf("Solve", 1, system), system), "MATRIX_SINGULAR");
+  // By the library.
+  const Literal large = WithIdentity({1, 0, 0, 0}, 2, 34);
+  EXPECT_EQ(refusal(TextOf("Cholesky", 1, {large}), {large}), "MATRIX_NOT_POSITIVE_DEFINITE");
+  EXPECT_EQ(refusal(TextOf("Solve", 1, {large, large}), {large, large}), "MATRIX_SINGULAR");
 }
 
 TEST_F(CudaLinalgTest, PivotsWithoutReciprocal) {
   const std::unique_ptr<Backend> backend = Made();
   const double tiny = 4 * std::numeric_limits<double>::denorm_min();
-  const Literal a = Matrices({0, tiny, 0, tiny, 0, 0, 0, 0, 1}, {3, 3});
-  ExpectAsOnCpu(backend.get(), TextOf("Lu", 4, {a}), {a}, {});
-  const Literal b = Matrices({2 * tiny, 3 * tiny, 5, tiny, tiny, 1}, {3, 2});
-  ExpectAsOnCpu(backend.get(), TextOf("Solve", 1, {a, b}), {a, b}, {});
-  const Literal lower = Matrices({tiny, tiny, 0, 0, tiny, 1, 0, 0, 1}, {3, 3});
-  ExpectAsOnCpu(backend.get(), TextOf("TriangularSolve", 1, {lower, b}, " {lower = true, left_side = true}"),
-                {lower, b}, {});
+  for (const int64_t n : {2, 34}) {
+    const Literal a = WithIdentity({0, tiny, tiny, 0}, 2, n), lower = WithIdentity({tiny, tiny, 0, tiny}, 2, n);
+    ExpectAsOnCpu(backend.get(), TextOf("Lu", 4, {a}), {a}, {});
+    std::vector<double> sides(static_cast<size_t>(2 * n), 1);
+    for (size_t i = 0; i < 2; ++i) {
+      sides[i] = tiny * static_cast<double>(i + 2);
+      sides[static_cast<size_t>(n) + i] = tiny;
+    }
+    const Literal b = Matrices(sides, {n, 2});
+    ExpectAsOnCpu(backend.get(), TextOf("Solve", 1, {a, b}), {a, b}, {});
+    ExpectAsOnCpu(backend.get(), TextOf("TriangularSolve", 1, {lower, b}, " {lower = true, left_side = true}"),
+                  {lower, b}, {});
+  }
 }
 
 TEST_F(CudaLinalgTest, NumbersFarFromOne) {
@@ -272,9 +320,9 @@ TEST_F(CudaLinalgTest, OlderLibraries) {
 }
 
 TEST_F(CudaLinalgTest, EachCallMayFail) {
-  const Literal a = RandomMatrices(DType::kF64, {3, 3, 2}, &small_random_);
-  const Literal definite = RandomPositiveDefinite(DType::kF64, {3, 3}, &small_random_);
-  const Literal one = RandomMatrices(DType::kF64, {3, 3}, &small_random_);
+  const Literal a = RandomMatrices(DType::kF64, {34, 34, 2}, &small_random_);
+  const Literal definite = RandomPositiveDefinite(DType::kF64, {34, 34}, &small_random_);
+  const Literal one = RandomMatrices(DType::kF64, {34, 34}, &small_random_);
   ExpectFailuresLeaveNothing({"cusolverDnCreate", "cusolverDnSetStream", "cusolverDnSetDeterministicMode",
                               "cusolverDnCreateParams", "cusolverDnXpotrf_bufferSize", "cusolverDnXpotrf"},
                              TextOf("Cholesky", 1, {definite}), {definite});
