@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/cuda_program.h"
 #include "backends/cuda/cuda_session.h"
 #include "backends/cuda/kernels/verdict.h"
@@ -47,7 +48,7 @@ class VerdictTest : public CudaTest {
   // Runs two judging kernels, on operands whose elements are 1, but for the given ones. Returns the end's status.
   absl::Status Run(const std::vector<std::pair<int, int>>& first, const std::vector<std::pair<int, int>>& second) {
     const std::shared_ptr<Context> context = Entered();
-    auto compiler = *KernelCompiler::Create(context, *libraries_->nvrtc());
+    auto compiler = *KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
     const KernelText text{
         .source = R"(extern "C" __global__ void judge(const int* x, int* work, unsigned long long* verdict) {
   const int i = threadIdx.x;
