@@ -16,7 +16,7 @@ namespace tensord::cuda::host {
 namespace {
 
 constexpr size_t kPageBytes = 4096, kAlignmentBytes = 256;
-constexpr size_t kReservedBytes = size_t{1} << 37;
+constexpr size_t kReservedBytes = size_t{1} << 40;
 constexpr unsigned char kFresh = 0xCD, kSlack = 0x5A;
 
 size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }

@@ -272,8 +272,8 @@ TEST_F(HostSolverTest, EigenvaluesOfARotation) {
   EXPECT_NEAR(values[2], 1, 1e-15) << "imaginary parts come after all real ones";
   EXPECT_NEAR(values[3], -1, 1e-15);
   // A v = i v, for v of the parts in the two columns.
-  EXPECT_NEAR(vectors[0], vectors[3], 1e-15);
-  EXPECT_NEAR(vectors[1], -vectors[2], 1e-15);
+  EXPECT_NEAR(vectors[0], -vectors[3], 1e-15);
+  EXPECT_NEAR(vectors[1], vectors[2], 1e-15);
 }
 
 TEST_F(HostSolverTest, TriangularSystems) {

@@ -149,6 +149,7 @@ std::map<std::string, std::vector<std::string>> OtherValues(const PrivateFolder&
           {"cpu.epilogues", {"cpu.epilogues=off"}},
           {"cpu.disabled_joins", {"cpu.disabled_joins=boxes"}},
           {"cpu.isa", {"cpu.isa=baseline"}},
+          {"cuda.libraries", {"cuda.libraries=/proc/self"}},
           {"compiler.disabled_passes", {"compiler.disabled_passes=fold_constants"}},
           {"compiler.enabled_passes", {"compiler.enabled_passes=decompose_dots"}},
           {"program_cache.disk_path", {"program_cache.disk_path=" + folder.PathOf("other_programs")}},
