@@ -38,6 +38,20 @@ std::string FreshName(const Graph& graph) {
   return absl::StrCat("v", i);
 }
 
+// The outputs of a graph, and the results of nodes that `node` reads.
+std::vector<GraphOutput> OutputsWithOperands(const Graph& graph, const Node& node) {
+  std::vector<GraphOutput> outputs = graph.outputs();
+  std::set<std::string> taken;
+  for (const GraphOutput& output : outputs) taken.insert(output.name);
+  size_t i = 0;
+  for (ValueId operand : node.operands) {
+    if (graph.is_input(operand)) continue;
+    while (!taken.insert(absl::StrCat("kept", i)).second) ++i;
+    outputs.push_back({absl::StrCat("kept", i), operand});
+  }
+  return outputs;
+}
+
 // The case with one value replaced and the outputs given, without the nodes and inputs that nobody needs.
 FailingCase Rebuilt(const FailingCase& from, const std::vector<GraphOutput>& outputs, const Replacement& change) {
   const Graph& graph = from.graph;
@@ -203,11 +217,14 @@ class Shrinker {
   bool FewerNodes() {
     bool changed = false;
     std::vector<Literal> values = AllValues();
-    const auto replace = [&](int32_t value, Replacement change) {
+    const auto replace_in = [&](const std::vector<GraphOutput>& outputs, int32_t value, Replacement change) {
       change.value = value;
-      if (!Take(Rebuilt(best_, best_.graph.outputs(), change))) return false;
+      if (!Take(Rebuilt(best_, outputs, change))) return false;
       values = AllValues();
       return changed = true;
+    };
+    const auto replace = [&](int32_t value, Replacement change) {
+      return replace_in(best_.graph.outputs(), value, std::move(change));
     };
     // From the inputs on: what is far from the failure goes in large pieces, when its reader becomes an input.
     for (int32_t v = best_.graph.num_values() - 1; v >= 0; --v) {
@@ -216,8 +233,13 @@ class Shrinker {
       const Node& node = best_.graph.nodes()[static_cast<size_t>(best_.graph.producer({v}))];
       const auto operands = node.operands;
       // Tries operands of another type too: a reader may take both, and an output does.
-      for (ValueId operand : operands) {
-        if (replace(v, {.by = operand.index})) break;
+      const bool replaced = std::any_of(operands.begin(), operands.end(),
+                                        [&](ValueId operand) { return replace(v, {.by = operand.index}); });
+      if (replaced) continue;
+      // What the node reads may matter, and what reads it, but not that one reads the other.
+      const std::vector<GraphOutput> apart = OutputsWithOperands(best_.graph, node);
+      if (apart.size() > best_.graph.outputs().size()) {
+        replace_in(apart, v, {.literal = values[static_cast<size_t>(v)]});
       }
     }
     // One input for several of a type.
