@@ -173,7 +173,7 @@ Tensor Contract(const std::vector<Tensor>& operands, const Labels& labels, bool 
 }  // namespace
 
 Tensor Einsum(absl::string_view equation, const std::vector<Tensor>& operands, const EinsumOptions& options,
-              const std::source_location& place) {
+              const SourceLocation& place) {
   const RecordedCall call("Einsum", place);
   for (const Tensor& operand : operands) {
     if (!operand.ok()) return operand;
@@ -187,7 +187,7 @@ Tensor Einsum(absl::string_view equation, const std::vector<Tensor>& operands, c
 }
 
 Tensor Einsum(const std::vector<LabeledTensor>& operands, const std::vector<int64_t>& output,
-              const EinsumOptions& options, const std::source_location& place) {
+              const EinsumOptions& options, const SourceLocation& place) {
   const RecordedCall call("Einsum", place);
   std::vector<Tensor> tensors;
   Labels labels = {.operands = {}, .output = output};

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tensord/host_tensor.h"
+#include "tensord/source_location.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::client {
@@ -36,7 +36,7 @@ struct Expression {
   int64_t result = 0;
   // Name and place of the call that recorded the operation, for people. The name is a literal; empty: the op's own.
   absl::string_view call;
-  std::source_location place;
+  SourceLocation place;
 };
 
 // Returns "Solve_3@train.cc#L42", a node's name for people: the call, the node's number, and the place of the call.

@@ -140,11 +140,11 @@ Tensor Irfftn(const TensorArg& x, const std::vector<int64_t>& axes, const FftOpt
   return Transform("Irfftn", fft::v1::Fft::KIND_IRFFT, x, AxesOr(axes, x), options);
 }
 
-Tensor FftFreq(int64_t n, double spacing, const std::source_location& place) {
+Tensor FftFreq(int64_t n, double spacing, const SourceLocation& place) {
   const RecordedCall call("FftFreq", place);
   return Frequencies("FftFreq", n, spacing, n, n - n / 2);
 }
-Tensor RfftFreq(int64_t n, double spacing, const std::source_location& place) {
+Tensor RfftFreq(int64_t n, double spacing, const SourceLocation& place) {
   const RecordedCall call("RfftFreq", place);
   return Frequencies("RfftFreq", n, spacing, n / 2 + 1, n / 2 + 1);
 }

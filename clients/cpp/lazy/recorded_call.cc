@@ -7,7 +7,7 @@ thread_local const RecordedCall* outermost = nullptr;
 
 }  // namespace
 
-RecordedCall::RecordedCall(absl::string_view name, const std::source_location& place)
+RecordedCall::RecordedCall(absl::string_view name, const SourceLocation& place)
     : name_(name), place_(place), is_outermost_(outermost == nullptr) {
   if (is_outermost_) outermost = this;
 }
@@ -18,7 +18,7 @@ RecordedCall::~RecordedCall() {
 
 const RecordedCall* RecordedCall::Outermost() { return outermost; }
 
-absl::string_view FileOf(const std::source_location& place) {
+absl::string_view FileOf(const SourceLocation& place) {
   const absl::string_view path = place.file_name();
   const size_t folder = path.rfind('/');
   return folder == absl::string_view::npos ? path : path.substr(folder + 1);

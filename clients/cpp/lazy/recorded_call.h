@@ -1,9 +1,8 @@
 #ifndef TENSORD_CLIENTS_CPP_LAZY_RECORDED_CALL_H_
 #define TENSORD_CLIENTS_CPP_LAZY_RECORDED_CALL_H_
 
-#include <source_location>
-
 #include "absl/strings/string_view.h"
+#include "tensord/source_location.h"
 
 namespace tensord::client {
 
@@ -11,7 +10,7 @@ namespace tensord::client {
 // that the user wrote, and names nodes and failures. Confined to its thread and its block; `name` is a literal.
 class RecordedCall {
  public:
-  RecordedCall(absl::string_view name, const std::source_location& place);
+  RecordedCall(absl::string_view name, const SourceLocation& place);
   ~RecordedCall();
   RecordedCall(const RecordedCall&) = delete;
   RecordedCall& operator=(const RecordedCall&) = delete;
@@ -20,16 +19,16 @@ class RecordedCall {
   static const RecordedCall* Outermost();
 
   absl::string_view name() const { return name_; }
-  const std::source_location& place() const { return place_; }
+  const SourceLocation& place() const { return place_; }
 
  private:
   const absl::string_view name_;
-  const std::source_location place_;
+  const SourceLocation place_;
   const bool is_outermost_;
 };
 
 // Returns the name of a place's file, without its folder.
-absl::string_view FileOf(const std::source_location& place);
+absl::string_view FileOf(const SourceLocation& place);
 
 }  // namespace tensord::client
 

@@ -161,7 +161,7 @@ Tensor Triangle(const TensorArg& x, int64_t diagonal, bool is_lower) {
 
 }  // namespace
 
-Tensor Iota(DType dtype, Shape shape, int64_t axis, const std::source_location& place) {
+Tensor Iota(DType dtype, Shape shape, int64_t axis, const SourceLocation& place) {
   const RecordedCall call("Iota", place);
   const absl::Status checked = CheckShape(shape);
   if (!checked.ok()) return RefusedOperation("Iota", checked.message());
@@ -341,7 +341,7 @@ Tensor BroadcastInDim(const TensorArg& x, const Shape& shape, const std::vector<
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), shape);
 }
 
-Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis, const std::source_location& place) {
+Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis, const SourceLocation& place) {
   const RecordedCall call("Concatenate", place);
   if (tensors.empty()) return RefusedOperation("Concatenate", "needs at least one tensor");
   const Tensor& first = tensors.front();

@@ -132,7 +132,7 @@ Tensor TakeAlong(Tensor x, const std::vector<Walk>& walks) {
 
 Tensor Tensor::operator[](std::initializer_list<Subscript> subscripts) const {
   if (!ok()) return *this;
-  const RecordedCall call("Subscript", subscripts.size() == 0 ? std::source_location() : subscripts.begin()->place());
+  const RecordedCall call("Subscript", subscripts.size() == 0 ? SourceLocation() : subscripts.begin()->place());
   const auto is_kind = [](Subscript::Kind kind) { return [kind](const Subscript& s) { return s.kind() == kind; }; };
   const int64_t new_axes = std::count_if(subscripts.begin(), subscripts.end(), is_kind(Subscript::Kind::kOfNewAxis));
   const int64_t rests = std::count_if(subscripts.begin(), subscripts.end(), is_kind(Subscript::Kind::kOfRest));

@@ -184,19 +184,19 @@ Tensor Tensor::Failed(absl::Status status) {
   return Tensor(std::move(expression));
 }
 
-Tensor Tensor::FailedAt(const absl::Status& status, const std::source_location& place) {
+Tensor Tensor::FailedAt(const absl::Status& status, const SourceLocation& place) {
   const RecordedCall call("FromVector", place);
   return Failed(status);
 }
 
 Tensor Tensor::FromOp(v1::Node op, const std::vector<Tensor>& operands, DType dtype, Shape shape,
-                      const std::source_location& place) {
+                      const SourceLocation& place) {
   const std::vector<ResultType> results = {{.dtype = dtype, .shape = std::move(shape)}};
   return FromOp(std::move(op), operands, results, place).front();
 }
 
 std::vector<Tensor> Tensor::FromOp(v1::Node op, const std::vector<Tensor>& operands,
-                                   const std::vector<ResultType>& results, const std::source_location& place) {
+                                   const std::vector<ResultType>& results, const SourceLocation& place) {
   const auto failed = std::find_if(operands.begin(), operands.end(), [](const Tensor& x) { return !x.ok(); });
   if (failed != operands.end()) return std::vector<Tensor>(results.size(), *failed);
   std::shared_ptr<Expression> node;

@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "tensord/contraction.h"
+#include "tensord/source_location.h"
 #include "tensord/tensor.h"
 
 namespace tensord::client {
@@ -33,7 +33,7 @@ struct EinsumOptions {
 // axes that a term does not name, which broadcast. Parentheses fix the order: "(ij,jk),kl->il". Operands have one
 // dtype, which is the result's.
 Tensor Einsum(absl::string_view equation, const std::vector<Tensor>& operands, const EinsumOptions& options = {},
-              const std::source_location& place = std::source_location::current());
+              const SourceLocation& place = SourceLocation::current());
 
 // An operand of an einsum, and a label from 0 on for each of its axes.
 struct LabeledTensor {
@@ -42,7 +42,7 @@ struct LabeledTensor {
 };
 // The same by numbers, of which there are enough for any network: Einsum({{a, {0, 1}}, {b, {1, 2}}}, {0, 2}).
 Tensor Einsum(const std::vector<LabeledTensor>& operands, const std::vector<int64_t>& output,
-              const EinsumOptions& options = {}, const std::source_location& place = std::source_location::current());
+              const EinsumOptions& options = {}, const SourceLocation& place = SourceLocation::current());
 
 }  // namespace tensord::client
 

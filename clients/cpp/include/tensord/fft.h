@@ -5,9 +5,9 @@
 #define TENSORD_FFT_H_
 
 #include <cstdint>
-#include <source_location>
 #include <vector>
 
+#include "tensord/source_location.h"
 #include "tensord/tensor.h"
 
 namespace tensord::client {
@@ -40,8 +40,8 @@ Tensor Irfftn(const TensorArg& x, const std::vector<int64_t>& axes = {}, const F
 // Returns the frequencies of Fft's elements for n samples `spacing` apart, an F64 of shape [n]: 0, 1, … and the
 // negative ones, over n * spacing. RfftFreq returns the n / 2 + 1 frequencies of Rfft's elements.
 // At most 2^27 of either.
-Tensor FftFreq(int64_t n, double spacing = 1.0, const std::source_location& place = std::source_location::current());
-Tensor RfftFreq(int64_t n, double spacing = 1.0, const std::source_location& place = std::source_location::current());
+Tensor FftFreq(int64_t n, double spacing = 1.0, const SourceLocation& place = SourceLocation::current());
+Tensor RfftFreq(int64_t n, double spacing = 1.0, const SourceLocation& place = SourceLocation::current());
 
 }  // namespace tensord::client
 

@@ -4,17 +4,16 @@
 #define TENSORD_STRUCTURAL_H_
 
 #include <cstdint>
-#include <source_location>
 #include <vector>
 
 #include "tensord/axes.h"
+#include "tensord/source_location.h"
 #include "tensord/tensor.h"
 
 namespace tensord::client {
 
 // 0, 1, 2, … along `axis`, the same along every other one.
-Tensor Iota(DType dtype, Shape shape, int64_t axis = 0,
-            const std::source_location& place = std::source_location::current());
+Tensor Iota(DType dtype, Shape shape, int64_t axis = 0, const SourceLocation& place = SourceLocation::current());
 // One value everywhere.
 Tensor Full(Shape shape, const Operand& value, DType dtype);
 
@@ -37,7 +36,7 @@ Tensor BroadcastLike(const TensorArg& x, const Shape& shape, const std::vector<T
 Tensor BroadcastInDim(const TensorArg& x, const Shape& shape, const std::vector<int64_t>& dimensions);
 
 Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis = 0,
-                   const std::source_location& place = std::source_location::current());
+                   const SourceLocation& place = SourceLocation::current());
 Tensor Reverse(const TensorArg& x, const Axes& axes);
 // Elements start, start + stride, … before limit, for each axis. Without strides all are 1.
 Tensor Slice(const TensorArg& x, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,

@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <source_location>
 #include <type_traits>
+
+#include "tensord/source_location.h"
 
 namespace tensord::client {
 
@@ -38,7 +39,7 @@ inline constexpr struct Rest {
 class Subscript {
  public:
   enum class Kind { kOfIndex, kOfRange, kOfNewAxis, kOfRest };
-  using Place = std::source_location;
+  using Place = SourceLocation;
 
   template <std::integral T>
   Subscript(T index, const Place& place = Place::current())  // NOLINT(google-explicit-constructor): x[{0, kAll}]

@@ -7,7 +7,6 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "tensord/host_tensor.h"
 #include "tensord/message_names.h"
+#include "tensord/source_location.h"
 #include "tensord/subscript.h"
 
 namespace tensord::client {
@@ -52,7 +52,7 @@ class Tensor {
   // Takes the vector without a copy; failed, in the name of `place`, unless it has product(shape) elements.
   template <typename T>
   static Tensor FromVector(std::vector<T> values, Shape shape, MemoryOrder order = MemoryOrder::kRowMajor,
-                           const std::source_location& place = std::source_location::current());
+                           const SourceLocation& place = SourceLocation::current());
 
   // Returns a value that becomes part of the program, which is compiled anew for another value.
   static Tensor Constant(HostTensor value);
@@ -79,17 +79,17 @@ class Tensor {
   // Makes a tensor for functions that make operations. `op` has neither name nor inputs; the result is the first
   // failure among the operands, if there is one. Nodes and failures name `place`.
   static Tensor FromOp(v1::Node op, const std::vector<Tensor>& operands, DType dtype, Shape shape,
-                       const std::source_location& place = std::source_location::current());
+                       const SourceLocation& place = SourceLocation::current());
   // Makes the tensors of an operation with several results, one for each type.
   static std::vector<Tensor> FromOp(v1::Node op, const std::vector<Tensor>& operands,
                                     const std::vector<ResultType>& results,
-                                    const std::source_location& place = std::source_location::current());
+                                    const SourceLocation& place = SourceLocation::current());
   static Tensor FromExpression(std::shared_ptr<const Expression> expression) { return Tensor(std::move(expression)); }
   const std::shared_ptr<const Expression>& expression() const { return expression_; }
 
  private:
   // Returns a failed tensor of a FromVector that stands there.
-  static Tensor FailedAt(const absl::Status& status, const std::source_location& place);
+  static Tensor FailedAt(const absl::Status& status, const SourceLocation& place);
 
   explicit Tensor(std::shared_ptr<const Expression> expression) : expression_(std::move(expression)) {}
 
@@ -101,13 +101,13 @@ class Tensor {
 class TensorArg : public Tensor {
  public:
   TensorArg(const Tensor& tensor,  // NOLINT(google-explicit-constructor): Exp(x)
-            const std::source_location& place = std::source_location::current())
+            const SourceLocation& place = SourceLocation::current())
       : Tensor(tensor), place_(place) {}
 
-  const std::source_location& place() const { return place_; }
+  const SourceLocation& place() const { return place_; }
 
  private:
-  std::source_location place_;
+  SourceLocation place_;
 };
 
 // Types whose literals an operation takes beside tensors. A long double is rounded to a double.
@@ -120,7 +120,7 @@ concept LiteralNumber = std::floating_point<T> || std::integral<T>;
 // else fails, and so does an operation on literals alone.
 class Operand {
  public:
-  using Place = std::source_location;
+  using Place = SourceLocation;
 
   Operand(Tensor tensor, const Place& place = Place::current())  // NOLINT(google-explicit-constructor): x + y
       : tensor_(std::move(tensor)), place_(place) {}
@@ -148,7 +148,7 @@ class Operand {
 };
 
 template <typename T>
-Tensor Tensor::FromVector(std::vector<T> values, Shape shape, MemoryOrder order, const std::source_location& place) {
+Tensor Tensor::FromVector(std::vector<T> values, Shape shape, MemoryOrder order, const SourceLocation& place) {
   absl::StatusOr<HostTensor> host = HostTensor::FromVector(std::move(values), std::move(shape), order);
   return host.ok() ? FromHost(*std::move(host)) : FailedAt(host.status(), place);
 }
