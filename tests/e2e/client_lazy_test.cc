@@ -313,5 +313,19 @@ TEST_F(ClientLazyTest, AFunctionThatFailsIsNotCompiled) {
                    .ok());
 }
 
+TEST_F(ClientLazyTest, AFunctionThatReturnsFewerTensorsNextTimeFails) {
+  const auto calls = std::make_shared<int>(0);
+  const auto program = CompiledFunction::Compile(
+      *client_, {Spec<double>({2})},
+      [calls](absl::Span<const Tensor> x) { return std::vector<Tensor>((*calls)++ == 0 ? 2 : 1, x[0]); }, {});
+  ASSERT_TRUE(program.ok()) << program.status();
+  const Program<std::array<Tensor, 2>> pair(*program);
+  const std::array<Tensor, 2> again = pair(CountingDoubles({2}));
+  for (const Tensor& tensor : again) {
+    EXPECT_EQ(tensor.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(tensor.status().message()), HasSubstr("as many tensors at each call: 1, and before 2"));
+  }
+}
+
 }  // namespace
 }  // namespace tensord::client

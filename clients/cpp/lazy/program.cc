@@ -125,7 +125,11 @@ std::vector<Tensor> CompiledFunction::Inline(absl::Span<const Tensor> arguments)
     status = arguments[i].ok() ? check.Check(i, arguments[i].dtype(), arguments[i].shape()) : arguments[i].status();
   }
   if (!status.ok()) return std::vector<Tensor>(results_.size(), Tensor::Failed(status));
-  return function_(arguments);
+  std::vector<Tensor> results = function_(arguments);
+  if (results.size() == results_.size()) return results;
+  status = absl::InvalidArgumentError(absl::StrCat("a function that is compiled returns as many tensors at each call: ",
+                                                   results.size(), ", and before ", results_.size()));
+  return std::vector<Tensor>(results_.size(), Tensor::Failed(status));
 }
 
 }  // namespace tensord::client

@@ -77,7 +77,8 @@ class CompiledFunction {
   // Returns the call that Execute makes, for a pipeline or with other options.
   ExecuteCall CallWith(std::vector<Argument> arguments, std::vector<ResultPlan> results = {},
                        const std::string& session = "") const;
-  // Records the function again, for other tensors; they must be of the parameters' types.
+  // Records the function again, for other tensors; they must be of the parameters' types. Each result is one that
+  // failed, with INVALID_ARGUMENT, if they are not, or if the function returns another number of tensors than before.
   std::vector<Tensor> Inline(absl::Span<const Tensor> arguments) const;
 
  private:
