@@ -152,6 +152,7 @@ grpc::Status ServedCall::Outcome(const absl::Status& ended) {
   static const std::string* const id_key = new std::string(kRequestIdKey);
   context_->AddTrailingMetadata(*stages_key, record_.stages.ToText());
   context_->AddTrailingMetadata(*id_key, record_.request_id);
+  has_outcome_.store(true, std::memory_order_release);
   return ToGrpcStatus(status);
 }
 
@@ -170,6 +171,7 @@ void ServedCall::EndByOperator() {
 }
 
 void ServedCall::Ended() {
+  (void)has_outcome_.load(std::memory_order_acquire);
   open_.Leave();
   // For a stream this would be all the time since it was let in.
   if (record_.method != RpcMethod::kExecuteStream) record_.stages.End(Stage::kSend);

@@ -88,6 +88,8 @@ class ServedCall {
   std::shared_ptr<const AddedBytes> held_bytes_;  // instead, where others may keep them
   RequestRecord record_;
   std::atomic<bool> ended_by_operator_{false};
+  // Orders the record's writers before Ended. gRPC does too, by means that ThreadSanitizer does not see.
+  std::atomic<bool> has_outcome_{false};
   OpenCall open_;  // last: it is seen while everything above is there
 };
 
