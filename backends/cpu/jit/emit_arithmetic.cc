@@ -103,10 +103,11 @@ void JitEmitter::EmitExp(DType dtype, const ExpNumbers<T>& numbers, const Xmm& o
   const int bytes = BitsOf(out);
   const Xmm r = Scratch(0, bytes), shifted = Scratch(1, bytes), n = Scratch(2, bytes), power = Scratch(3, bytes);
   const auto number = [&](T value) { return FloatConstant(dtype, static_cast<double>(value)); };
-  TENSORD_BY_FLOAT(dtype, vmova, n, number(numbers.underflow));
-  TENSORD_BY_FLOAT(dtype, vmax, r, n, x);  // of NaN the second operand
+  constexpr uint8_t kLess = 17;  // of vcmpps; of NaN no
+  TENSORD_BY_FLOAT(dtype, vcmp, k1, x, number(numbers.underflow), kLess);
+  TENSORD_BY_FLOAT(dtype, vblendm, r | k1, x, number(numbers.far));
   TENSORD_BY_FLOAT(dtype, vmova, n, number(numbers.overflow));
-  TENSORD_BY_FLOAT(dtype, vmin, r, n, r);
+  TENSORD_BY_FLOAT(dtype, vmin, r, n, r);  // of NaN the second operand
   TENSORD_BY_FLOAT(dtype, vmova, shifted, number(numbers.sixteenths_per_one));
   TENSORD_BY_FLOAT(dtype, vfmadd213, shifted, r, number(numbers.rounder));
   TENSORD_BY_FLOAT(dtype, vsub, n, shifted, number(numbers.rounder));

@@ -28,6 +28,8 @@ struct FloatLayout<float> {
   static constexpr Bits kBias = 127;
   // Adding this rounds to an integer, to nearest even, and leaves the integer in the low bits.
   static constexpr float kRounder = 0x1.8p23f;
+  // FarIfBelow
+  static constexpr float kFar = -1000;
 };
 
 template <>
@@ -37,6 +39,7 @@ struct FloatLayout<double> {
   static constexpr Bits kExponentMask = 0x7ff0000000000000;
   static constexpr Bits kBias = 1023;
   static constexpr double kRounder = 0x1.8p52;
+  static constexpr double kFar = -8000;
 };
 
 // Horner; coefficients lowest degree first. Independent vectors in flight hide its latency.
@@ -54,7 +57,7 @@ HWY_INLINE V RoundToInteger(D d, V x) {
   return hn::Sub(hn::Add(x, rounder), rounder);
 }
 
-// 2^n for integral n whose power is a normal number.
+// 2^n for integral n whose power is a normal number; 0 for the bias of exponents, negated.
 template <class D, class V>
 HWY_INLINE V PowerOf2(D d, V n) {
   using L = FloatLayout<hn::TFromD<D>>;
@@ -63,11 +66,22 @@ HWY_INLINE V PowerOf2(D d, V n) {
   return hn::BitCast(d, hn::ShiftLeft<L::kMantissaBits>(hn::Add(bits, hn::Set(du, L::kBias))));
 }
 
-// x * 2^n, rounded once, for integral n within twice the exponent's range: two factors, of which the first is exact.
+// Returns an exponent of e or 2 that is x, or far below `least` where x is less than that; passes NaN. For where the
+// power of `least` is zero: a product that rounds to zero takes an assist of the processor, some 80 ns a vector, but
+// ScaleByPowerOf2 by a far exponent does not.
+template <class D, class V>
+HWY_INLINE V FarIfBelow(D d, V x, hn::TFromD<D> least) {
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, least)), hn::Set(d, FloatLayout<hn::TFromD<D>>::kFar), x);
+}
+
+// x * 2^n, rounded once, for integral n within twice the exponent's range, or far below it: two factors, of which the
+// first is exact.
 template <class D, class V>
 HWY_INLINE V ScaleByPowerOf2(D d, V x, V n) {
-  const V half = RoundToInteger(d, hn::Mul(n, hn::Set(d, hn::TFromD<D>(0.5))));
-  return hn::Mul(hn::Mul(x, PowerOf2(d, half)), PowerOf2(d, hn::Sub(n, half)));
+  using T = hn::TFromD<D>;
+  const V zeros = hn::Set(d, -static_cast<T>(FloatLayout<T>::kBias));
+  const V half = RoundToInteger(d, hn::Mul(n, hn::Set(d, T(0.5))));
+  return hn::Mul(hn::Mul(x, PowerOf2(d, hn::Max(half, zeros))), PowerOf2(d, hn::Max(hn::Sub(n, half), zeros)));
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3

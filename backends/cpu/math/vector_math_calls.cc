@@ -33,8 +33,8 @@ const ExpNumbers<T>* NumbersOfExp() {
   using C = ExpConstants<T>;
   using Table = ExpTable<T>;
   static const ExpNumbers<T> numbers = {
-      C::kUnderflow,        C::kOverflow, Table::kSixteenthsPerOne, FloatLayout<T>::kRounder, Table::kSixteenthHigh,
-      Table::kSixteenthLow, Table::kPoly, Exp2Table<T>::kPower};
+      C::kUnderflow,         FloatLayout<T>::kFar, C::kOverflow, Table::kSixteenthsPerOne, FloatLayout<T>::kRounder,
+      Table::kSixteenthHigh, Table::kSixteenthLow, Table::kPoly, Exp2Table<T>::kPower};
   return &numbers;
 }
 #else

@@ -13,7 +13,7 @@ namespace tensord::cpu {
 // (vector_math_exp-inl.h). Static.
 template <typename T>
 struct ExpNumbers {
-  T underflow = 0, overflow = 0;
+  T underflow = 0, far = 0, overflow = 0;
   T sixteenths_per_one = 0, rounder = 0, sixteenth_high = 0, sixteenth_low = 0;
   absl::Span<const T> poly;  // lowest degree first
   const T* powers = nullptr;

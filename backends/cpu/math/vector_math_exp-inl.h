@@ -185,11 +185,11 @@ HWY_INLINE V ExpOfClamped(D d, V x) {
 
 #endif  // TENSORD_HAVE_LOOKUP
 
-// In x86 the second operand of Min and Max passes through where it is NaN.
+// In x86 the second operand of Min passes through where it is NaN.
 template <class D, class V>
 HWY_INLINE V ClampForExp(D d, V x) {
   using C = ExpConstants<hn::TFromD<D>>;
-  return hn::Min(hn::Set(d, C::kOverflow), hn::Max(hn::Set(d, C::kUnderflow), x));
+  return hn::Min(hn::Set(d, C::kOverflow), FarIfBelow(d, x, C::kUnderflow));
 }
 
 template <class D, class V>
@@ -205,7 +205,7 @@ HWY_INLINE V Exp(D d, V x) {
 template <class D, class V>
 HWY_INLINE V Exp2(D d, V x) {
   using C = ExpConstants<hn::TFromD<D>>;
-  const V bounded = hn::Min(hn::Max(x, hn::Set(d, C::kUnderflow2)), hn::Set(d, C::kOverflow2));
+  const V bounded = hn::Min(FarIfBelow(d, x, C::kUnderflow2), hn::Set(d, C::kOverflow2));
   const V n = RoundToInteger(d, bounded);
   const V r = hn::Mul(hn::Sub(bounded, n), hn::Set(d, C::kLn2));
   const V expm1_r = hn::MulAdd(hn::Mul(r, r), EvaluatePoly(d, r, C::kPoly), r);
@@ -263,7 +263,7 @@ HWY_INLINE V Logistic(D d, V x) {
   using C = ExpConstants<hn::TFromD<D>>;
   const V one = hn::Set(d, 1);
   // Works on e^-|x|, so that neither end overflows and small results stay exact.
-  const V e = ExpOfClamped<true>(d, hn::Max(hn::Set(d, C::kUnderflow), hn::Neg(hn::Abs(x))));
+  const V e = ExpOfClamped<true>(d, FarIfBelow(d, hn::Neg(hn::Abs(x)), C::kUnderflow));
   const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
   const V y = hn::Div(numerator, hn::Add(one, e));
 #if TENSORD_HAVE_LOOKUP

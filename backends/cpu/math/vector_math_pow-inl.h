@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "backends/cpu/math/vector_math_base-inl.h"
+#include "backends/cpu/math/vector_math_exp-inl.h"
 #include "backends/cpu/math/vector_math_lookup-inl.h"
 #include "backends/cpu/math/vector_math_sleef-inl.h"
 #include "backends/cpu/math/vector_math_split_log-inl.h"
@@ -51,9 +52,10 @@ HWY_INLINE V Exp2OfTwoParts(D d, TwoParts<V> t) {
   using C = PowTables<T>;
   const hn::RebindToUnsigned<D> du;
   const V sixteenths = hn::Set(d, C::kSixteenths);
-  const V shifted = hn::Add(hn::Add(t.high, t.low), sixteenths);
+  const V high = FarIfBelow(d, t.high, ExpConstants<T>::kUnderflow2);
+  const V shifted = hn::Add(hn::Add(high, t.low), sixteenths);
   const V n = hn::Sub(shifted, sixteenths);
-  const V r = hn::Add(hn::Sub(t.high, n), t.low);
+  const V r = hn::Add(hn::Sub(high, n), t.low);
   const auto index = hn::BitCast(du, shifted);
   const V power = Lookup(Exp2Table<T>::kPower, index);
   const V rest = hn::MulAdd(hn::Mul(power, r), EvaluatePoly(d, r, C::kPowerPoly), Lookup(Exp2Table<T>::kRest, index));
