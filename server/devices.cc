@@ -100,8 +100,17 @@ void TellOfLibraries(cuda::Libraries* libraries, absl::Span<const absl::Status> 
   }
 }
 
+// Nothing: "auto".
+std::optional<CpuIsa> IsaOf(const ServerConfig& config) {
+  for (const CpuIsa isa : MachineCpuIsas()) {
+    if (config.cpu().isa() == Name(isa)) return isa;
+  }
+  return std::nullopt;
+}
+
 void WarnOfBlas(const ServerConfig& config, Log* log) {
-  if (const std::string within = BlasCoreWithin(config); !within.empty()) {
+  const std::optional<CpuIsa> isa = IsaOf(config);
+  if (const std::string within = isa.has_value() ? cpu::BlasCoreWithin(*isa) : ""; !within.empty()) {
     log->Event(LogLevel::kWarning, "blas beyond isa",
                absl::StrCat("OpenBLAS runs kernels of newer processors than cpu.isa, which is ", config.cpu().isa(),
                             ": start the server with OPENBLAS_CORETYPE=", within, " in its environment"));
@@ -153,11 +162,8 @@ absl::StatusOr<std::vector<std::string>> DescribeCudaDevices(const ServerConfig&
 
 absl::Status UseInstructionSet(const ServerConfig& config) { return UseCpuIsa(config.cpu().isa()); }
 
-std::string BlasCoreWithin(const ServerConfig& config) {
-  for (const CpuIsa isa : MachineCpuIsas()) {
-    if (config.cpu().isa() == Name(isa)) return cpu::BlasCoreWithin(isa);
-  }
-  return "";
+void BeginAgainForBlas(const ServerConfig& config, char** argv) {
+  cpu::BeginAgainWithBlasCore(cpu::FittingBlasCore(IsaOf(config)), argv);
 }
 
 absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config) {

@@ -43,9 +43,10 @@ absl::Status CheckDeviceSettings(const ServerConfig& config);
 // Keeps the process to cpu.isa, from before the first kernel is chosen.
 absl::Status UseInstructionSet(const ServerConfig& config);
 
-// Returns the core that OPENBLAS_CORETYPE must name when the process begins for OpenBLAS to keep to cpu.isa. Empty if
-// it does, and if cpu.isa is "auto".
-std::string BlasCoreWithin(const ServerConfig& config);
+// Begins the program again if OpenBLAS's kernels are beyond cpu.isa, or far below the processor: it reads its
+// environment before main. Once; never if OPENBLAS_CORETYPE is set, or it cannot be done: the server's log then has a
+// warning.
+void BeginAgainForBlas(const ServerConfig& config, char** argv);
 
 // Returns a line for each CUDA device of the configuration and for each of NVIDIA's libraries, also for those that are
 // missing. Opens all of them, but takes nothing of a device. UNAVAILABLE if a device is not there.

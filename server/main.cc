@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -88,20 +87,6 @@ int End(Daemon* daemon) {
   }
   LastExit::OfProcess().SetLastWord(nullptr);  // the log is about to go
   return 0;
-}
-
-// Begins the program again if cpu.isa wants another core than OPENBLAS_CORETYPE says: OpenBLAS reads its environment
-// before main. Once; never if somebody chose a core, or it cannot be done: the server's log then names the unbound
-// part.
-void BeginAgainForBlas(const ServerConfig& config, char** argv) {
-  constexpr char kVariable[] = "OPENBLAS_CORETYPE";
-  const std::string core = BlasCoreWithin(config);
-  if (core.empty() || std::getenv(kVariable) != nullptr) return;
-  std::error_code failed;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed) return;
-  setenv(kVariable, core.c_str(), 1);
-  execv(program.c_str(), argv);
 }
 
 // Keeps running work from holding the process beyond the time of its end.

@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -146,6 +149,36 @@ std::string BlasCoreWithin(CpuIsa isa) {
 #else
   return "";
 #endif
+}
+
+absl::string_view FittingBlasCore(absl::string_view core, const ProcessorFeatures& features,
+                                  std::optional<CpuIsa> isa) {
+  const absl::string_view better = BetterBlasCore(core, features.avx2_fma, features.avx512);
+  absl::string_view fitting = better.empty() ? core : better;
+  if (isa.has_value()) {
+    if (const absl::string_view within = BlasCoreWithin(fitting, *isa); !within.empty()) fitting = within;
+  }
+  return absl::EqualsIgnoreCase(fitting, core) ? "" : fitting;
+}
+
+std::string FittingBlasCore(std::optional<CpuIsa> isa) {
+#if HWY_ARCH_X86
+  const absl::string_view core = openblas_get_corename();
+  const ProcessorFeatures features = FeaturesOfThisProcessor();
+  return std::string(FittingBlasCore(core, features, isa));
+#else
+  return "";
+#endif
+}
+
+void BeginAgainWithBlasCore(const std::string& core, char** argv) {
+  constexpr char kVariable[] = "OPENBLAS_CORETYPE";
+  if (core.empty() || std::getenv(kVariable) != nullptr) return;
+  std::error_code failed;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return;
+  setenv(kVariable, core.c_str(), 1);
+  execv(program.c_str(), argv);
 }
 
 }  // namespace tensord::cpu

@@ -57,6 +57,16 @@ absl::string_view BlasCoreWithin(absl::string_view core, CpuIsa isa);
 // The same of the core that OpenBLAS runs in this process. Empty on other architectures.
 std::string BlasCoreWithin(CpuIsa isa);
 
+// Returns the core that OpenBLAS should run instead of `core`: the newest kernels that the processor has, within the
+// instruction set if there is one. Empty if `core` fits.
+absl::string_view FittingBlasCore(absl::string_view core, const ProcessorFeatures& features, std::optional<CpuIsa> isa);
+// The same of this process and this processor. Empty on other architectures.
+std::string FittingBlasCore(std::optional<CpuIsa> isa);
+
+// Begins the program again with that core in OPENBLAS_CORETYPE, unless it is empty, that variable is set, or it cannot
+// be done. To be called first in main.
+void BeginAgainWithBlasCore(const std::string& core, char** argv);
+
 }  // namespace tensord::cpu
 
 #endif  // TENSORD_BACKENDS_CPU_MACHINE_BLAS_H_

@@ -32,6 +32,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/machine/blas.h"
 #include "engine/base/allocator_tuning.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/compile/explain.h"
@@ -257,6 +258,7 @@ class Commands {
 }  // namespace tensord
 
 int main(int argc, char** argv) {
+  tensord::cpu::BeginAgainWithBlasCore(tensord::cpu::FittingBlasCore(std::nullopt), argv);  // as the server
   int threads = 1;
   for (int i = 1; i < argc; ++i) {
     absl::string_view argument = argv[i];

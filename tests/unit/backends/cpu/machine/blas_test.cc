@@ -44,6 +44,21 @@ TEST(BlasCoreTest, KeepsToAnInstructionSet) {
   EXPECT_EQ(BlasCoreWithin("Prescott", CpuIsa::kBaseline), "");
 }
 
+TEST(BlasCoreTest, TheFittingOneIsTheNewestWithinTheInstructionSet) {
+  const ProcessorFeatures all = {
+      .ssse3 = true, .sse4_1 = true, .sse4_2 = true, .avx = true, .avx2_fma = true, .avx512 = true};
+  EXPECT_EQ(FittingBlasCore("Prescott", all, std::nullopt), "SkylakeX");
+  EXPECT_EQ(FittingBlasCore("Prescott", all, CpuIsa::kAvx512), "SkylakeX");
+  EXPECT_EQ(FittingBlasCore("Prescott", all, CpuIsa::kAvx2), "Haswell");
+  EXPECT_EQ(FittingBlasCore("Prescott", all, CpuIsa::kSse4), "Nehalem");
+  EXPECT_EQ(FittingBlasCore("prescott", all, CpuIsa::kBaseline), "");
+  EXPECT_EQ(FittingBlasCore("SkylakeX", all, CpuIsa::kAvx2), "Haswell");
+  for (const char* core : {"SkylakeX", "Cooperlake", "Zen", "OfTheFuture"}) {
+    EXPECT_EQ(FittingBlasCore(core, all, std::nullopt), "") << core;
+  }
+  EXPECT_EQ(FittingBlasCore("Prescott", ProcessorFeatures(), std::nullopt), "") << "that is all it can";
+}
+
 TEST(BlasCoreTest, WhichKernelsRoundByAddress) {
   EXPECT_TRUE(BlasRoundsByAddress("Prescott"));
   EXPECT_TRUE(BlasRoundsByAddress("sandybridge"));
