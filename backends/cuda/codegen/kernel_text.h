@@ -24,10 +24,10 @@ struct CudaLaunch {
 };
 
 // A kernel as CUDA C++, for NVRTC: the source needs no headers. The launches run in order, on one stream; there are
-// none if there is nothing to compute. Equal sources have equal launches. The kernel's pointers are those to the
-// operands in order, those to the results in order, and one to the scratch memory unless scratch_bytes is 0. Nothing
-// has to be cleared before, and nothing depends on the remains of other launches. The same input gives the same text,
-// and the same operands the same bits.
+// none if there is nothing to compute. Equal sources may have other launches: more blocks of the same. The kernel's
+// pointers are those to the operands in order, those to the results in order, and one to the scratch memory unless
+// scratch_bytes is 0. Nothing has to be cleared before, and nothing depends on the remains of other launches. The same
+// input gives the same text, and the same operands the same bits.
 struct KernelText {
   std::string source;
   std::vector<CudaLaunch> launches;

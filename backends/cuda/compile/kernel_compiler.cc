@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "backends/cuda/libraries/status.h"
 #include "engine/base/status_macros.h"
 
@@ -42,6 +43,19 @@ class Compilation {
   NvrtcProgram program_;
 };
 
+// Returns all of a kernel as text: a grid is not in the source where its last thread is the last one that is needed.
+std::string KeyOf(const KernelText& kernel) {
+  std::string key = kernel.source;
+  for (const CudaLaunch& launch : kernel.launches) {
+    absl::StrAppend(&key, "\n", launch.entry, " ", launch.blocks, " ", launch.threads_per_block, " ",
+                    launch.dynamic_shared_bytes, " [", absl::StrJoin(launch.arguments, " "), "]");
+    if (launch.unless_same.has_value()) {
+      absl::StrAppend(&key, " ", launch.unless_same->first, " ", launch.unless_same->second);
+    }
+  }
+  return key;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<KernelCompiler>> KernelCompiler::Create(std::shared_ptr<Context> context,
@@ -67,26 +81,27 @@ absl::Status KernelCompiler::Describe() {
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(const KernelText& kernel) {
-  if (std::shared_ptr<const LoadedKernel> found = Find(kernel.source); found != nullptr) return found;
+  const std::string key = KeyOf(kernel);
+  if (std::shared_ptr<const LoadedKernel> found = Find(key); found != nullptr) return found;
   const CubinStore::Source source{.text = kernel.source,
                                   .options = absl::MakeConstSpan(kCudaCompileOptions),
                                   .compiler = version_,
                                   .architecture = architecture_};
   ASSIGN_OR_RETURN(const CubinStore::Image image, cubins_->Get(source, [&] { return ImageOf(kernel.source); }));
   ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded, LoadedKernel::Load(context_, *image, kernel.launches));
-  return Keep(kernel.source, std::move(loaded));
+  return Keep(key, std::move(loaded));
 }
 
-std::shared_ptr<const LoadedKernel> KernelCompiler::Find(const std::string& source) {
+std::shared_ptr<const LoadedKernel> KernelCompiler::Find(const std::string& key) {
   MutexLock lock(&mutex_);
-  const auto it = kernels_.find(source);
+  const auto it = kernels_.find(key);
   return it == kernels_.end() ? nullptr : it->second.lock();
 }
 
-std::shared_ptr<const LoadedKernel> KernelCompiler::Keep(const std::string& source,
+std::shared_ptr<const LoadedKernel> KernelCompiler::Keep(const std::string& key,
                                                          std::shared_ptr<const LoadedKernel> kernel) {
   MutexLock lock(&mutex_);
-  std::weak_ptr<const LoadedKernel>& kept = kernels_[source];
+  std::weak_ptr<const LoadedKernel>& kept = kernels_[key];
   if (std::shared_ptr<const LoadedKernel> other = kept.lock(); other != nullptr) return other;
   kept = kernel;
   if (kernels_.size() >= sweep_at_) {

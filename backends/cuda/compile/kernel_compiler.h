@@ -18,8 +18,9 @@
 
 namespace tensord::cuda {
 
-// Compiles kernels for one device, and keeps each for as long as somebody has it: equal texts are one kernel. Their
-// machine code is kept longer, in a store. Thread-safe; threads compile at once. NVRTC's table must outlive it.
+// Compiles kernels for one device, and keeps each for as long as somebody has it: equal texts with equal launches are
+// one kernel. Their machine code is kept longer, in a store. Thread-safe; threads compile at once. NVRTC's table must
+// outlive it.
 class KernelCompiler {
  public:
   // The calling thread has entered the context.
@@ -41,9 +42,9 @@ class KernelCompiler {
   KernelCompiler(std::shared_ptr<Context> context, const Nvrtc* nvrtc, std::shared_ptr<CubinStore> cubins)
       : context_(std::move(context)), nvrtc_(nvrtc), cubins_(std::move(cubins)) {}
   absl::Status Describe();
-  std::shared_ptr<const LoadedKernel> Find(const std::string& source);
+  std::shared_ptr<const LoadedKernel> Find(const std::string& key);
   // Keeps a kernel, unless another thread was quicker; returns the one that is kept.
-  std::shared_ptr<const LoadedKernel> Keep(const std::string& source, std::shared_ptr<const LoadedKernel> kernel);
+  std::shared_ptr<const LoadedKernel> Keep(const std::string& key, std::shared_ptr<const LoadedKernel> kernel);
   absl::StatusOr<std::string> ImageOf(const std::string& source) const;
 
   const std::shared_ptr<Context> context_;
@@ -53,7 +54,7 @@ class KernelCompiler {
   std::string architecture_;  // "--gpu-architecture=sm_90"
   CudaOptions printing_;
   Mutex mutex_;
-  absl::flat_hash_map<std::string, std::weak_ptr<const LoadedKernel>> kernels_ ABSL_GUARDED_BY(mutex_);  // by text
+  absl::flat_hash_map<std::string, std::weak_ptr<const LoadedKernel>> kernels_ ABSL_GUARDED_BY(mutex_);  // by key
   size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;  // so many kernels that those that are gone are looked for
 };
 

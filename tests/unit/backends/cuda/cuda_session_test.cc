@@ -172,6 +172,24 @@ TEST_F(CudaSessionTest, EqualKernelsAreCompiledOnce) {
   EXPECT_EQ(hostCudaCalls("nvrtcCompileProgram"), compiled);
 }
 
+// Sums of columns whose text is the same for any number of them that fills the blocks.
+constexpr absl::string_view kManySums = R"(graph "g" {
+  %i = input : i32[64,4096]
+  %j = input : i32[64,8192]
+  %few = reduce(%i) {kind = sum, dimensions = [0]}
+  %many = reduce(%j) {kind = sum, dimensions = [0]}
+  output "few" = %few
+  output "many" = %many
+})";
+
+TEST_F(CudaSessionTest, KernelsOfEqualTextHaveTheirOwnGrids) {
+  const std::unique_ptr<Backend> backend = Made();
+  const long compiled = hostCudaCalls("nvrtcCompileProgram");
+  ExpectAsOnCpu(backend.get(), kManySums,
+                {{.dtype = DType::kI32, .shape = {64, 4096}}, {.dtype = DType::kI32, .shape = {64, 8192}}});
+  EXPECT_EQ(hostCudaCalls("nvrtcCompileProgram"), compiled + 1) << "so the texts are one";
+}
+
 TEST_F(CudaSessionTest, OpsWithoutKernelsAreRefusedWithTheirNode) {
   const std::unique_ptr<Backend> backend = Made();
   OpDef missing = Def(CoreOp::kAdd);
