@@ -217,7 +217,8 @@ absl::StatusOr<std::unique_ptr<Backend>> Devices::MakeCuda(const ServerConfig& c
                           .ordinal = ordinal,
                           .lanes = config.cuda().executors() + kLanesForTensors,
                           .host_memory = memory_,
-                          .cubins = cubins_});
+                          .cubins = cubins_,
+                          .parallel = parallel_for()});
 }
 
 std::unique_ptr<Backend> Devices::MakeCpu(const ServerConfig& config, const ServerFamilies& families,

@@ -47,6 +47,7 @@ class CudaBackend final : public Backend {
         host_memory_(options.host_memory),
         libraries_(options.libraries),
         cubins_(options.cubins),
+        parallel_(options.parallel),
         lanes_(context_, options.libraries, options.lanes) {}
 
   absl::string_view kind() const override { return "cuda"; }
@@ -72,7 +73,7 @@ class CudaBackend final : public Backend {
       absl::Span<const SegmentInstruction> segments) const override {
     RETURN_IF_ERROR(context_->Enter());
     ASSIGN_OR_RETURN(KernelCompiler* const compiler, Compiler());
-    return CudaProgram::Create(segments, {.compiler = compiler, .libraries = libraries_});
+    return CudaProgram::Create(segments, {.compiler = compiler, .libraries = libraries_}, parallel_);
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
     RETURN_IF_ERROR(context_->Enter());
@@ -156,6 +157,7 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<HostBufferPool> host_memory_;
   cuda::Libraries* const libraries_;
   const std::shared_ptr<cuda::CubinStore> cubins_;
+  const ParallelFor parallel_;
   mutable Mutex compiler_mutex_;
   mutable std::unique_ptr<KernelCompiler> compiler_ ABSL_GUARDED_BY(compiler_mutex_);
   Lanes lanes_;

@@ -8,6 +8,7 @@
 #include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/libraries/libraries.h"
 #include "engine/exec/backend/backend.h"
+#include "engine/exec/backend/parallel_for.h"
 #include "engine/exec/memory/host_buffer_pool.h"
 
 namespace tensord {
@@ -21,6 +22,7 @@ struct CudaBackendOptions {
   int64_t tensor_bytes = -1;
   std::shared_ptr<HostBufferPool> host_memory;  // for tensors that leave the device
   std::shared_ptr<cuda::CubinStore> cubins;     // null: one of its own, in memory
+  ParallelFor parallel = {};                    // on which the kernels of a program are compiled; empty: one by one
 };
 
 // Returns the backend of a CUDA device, which goes on when the device's context is lost (revived_backend.h).

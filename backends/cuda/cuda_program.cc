@@ -1,9 +1,12 @@
 #include "backends/cuda/cuda_program.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <utility>
 
 #include "backends/cuda/kernel_table.h"
+#include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
@@ -18,27 +21,70 @@ absl::string_view WrittenName(const SegmentInstruction& segment) {
   return segment.written == nullptr ? segment.bound.op->name : segment.written->name;
 }
 
+// Makes the kernels of segments, in any order. What other threads allocate for it counts as the caller's.
+class KernelMakers {
+ public:
+  KernelMakers(absl::Span<const SegmentInstruction> segments, CudaProgram::Maker make)
+      : segments_(segments), make_(make), made_(segments.size()), first_bad_(segments.size()) {}
+
+  absl::StatusOr<std::vector<std::unique_ptr<Kernel>>> MakeAll(const ParallelFor& parallel) {
+    if (parallel && segments_.size() > 1) {
+      parallel(static_cast<int64_t>(segments_.size()), [this](int64_t i) { Make(static_cast<size_t>(i)); });
+      AllocatedBytes::Add(bytes_);
+    } else {
+      for (size_t i = 0; i < segments_.size() && CheckStopped().ok(); ++i) Make(i);
+    }
+    RETURN_IF_ERROR(CheckStopped());
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      if (!made_[i].ok()) return WithNode(made_[i].status(), std::string(segments_[i].node), WrittenName(segments_[i]));
+      kernels.push_back(*std::move(made_[i]));
+    }
+    return kernels;
+  }
+
+ private:
+  void Make(size_t i) {
+    if (i > first_bad_) return;  // another refusal is told
+    const AllocatedBytes allocated;
+    made_[i] = make_(segments_[i].bound);
+    if (std::this_thread::get_id() != caller_) bytes_ += allocated.bytes();
+    if (made_[i].ok()) return;
+    for (size_t first = first_bad_; i < first && !first_bad_.compare_exchange_weak(first, i);) {
+    }
+  }
+
+  const absl::Span<const SegmentInstruction> segments_;
+  const CudaProgram::Maker make_;
+  const std::thread::id caller_ = std::this_thread::get_id();
+  std::vector<absl::StatusOr<std::unique_ptr<Kernel>>> made_;  // an element is of the thread that makes it
+  std::atomic<size_t> first_bad_;
+  std::atomic<int64_t> bytes_ = 0;  // of other threads
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(absl::Span<const SegmentInstruction> segments,
-                                                                 const KernelContext& context) {
-  return CreateOf(segments, [&](const BoundInstruction& instruction) { return MakeKernelOf(instruction, context); });
+                                                                 const KernelContext& context,
+                                                                 const ParallelFor& parallel) {
+  const auto make = [&](const BoundInstruction& instruction) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+    RETURN_IF_ERROR(context.compiler->context()->Enter());
+    return MakeKernelOf(instruction, context);
+  };
+  return CreateOf(segments, make, parallel);
 }
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<const SegmentInstruction> segments,
-                                                                   Maker make) {
+                                                                   Maker make, const ParallelFor& parallel) {
+  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Kernel>> kernels, KernelMakers(segments, make).MakeAll(parallel));
   auto program = std::make_unique<CudaProgram>();
-  for (const SegmentInstruction& segment : segments) {
-    RETURN_IF_ERROR(CheckStopped());
-    const absl::Status appended = program->Append(segment, make);
-    if (!appended.ok()) return WithNode(appended, std::string(segment.node), WrittenName(segment));
-  }
+  for (size_t i = 0; i < segments.size(); ++i) program->Append(segments[i], std::move(kernels[i]));
   return program;
 }
 
-absl::Status CudaProgram::Append(const SegmentInstruction& segment, Maker make) {
+void CudaProgram::Append(const SegmentInstruction& segment, std::unique_ptr<Kernel> kernel) {
   Step step;
-  ASSIGN_OR_RETURN(step.kernel, make(segment.bound));
+  step.kernel = std::move(kernel);
   step.operands.assign(segment.operands.begin(), segment.operands.end());
   step.results.assign(segment.results.begin(), segment.results.end());
   if (step.kernel->judges()) {
@@ -48,7 +94,6 @@ absl::Status CudaProgram::Append(const SegmentInstruction& segment, Maker make) 
   verdicts_offset_bytes_ =
       std::max(verdicts_offset_bytes_, CeilDiv(step.kernel->workspace_bytes(), kVerdictBytes) * kVerdictBytes);
   steps_.push_back(std::move(step));
-  return absl::OkStatus();
 }
 
 absl::Status CudaProgram::Enqueue(size_t position, absl::Span<void* const> slots, absl::Span<void* const> scratch,

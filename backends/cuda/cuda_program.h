@@ -15,6 +15,7 @@
 #include "backends/cuda/device/lane.h"
 #include "backends/cuda/kernels/kernel.h"
 #include "engine/exec/backend/backend.h"
+#include "engine/exec/backend/parallel_for.h"
 
 namespace tensord::cuda {
 
@@ -24,14 +25,14 @@ namespace tensord::cuda {
 // each kernel that judges.
 class CudaProgram final : public PreparedSession {
  public:
-  // Makes a kernel for each segment. The calling thread has entered the context. UNSUPPORTED_ON_DEVICE for a segment
-  // that there is no kernel for; breaks off as CheckStopped says.
+  // Makes a kernel for each segment, all at once where `parallel` is not empty. UNSUPPORTED_ON_DEVICE for the first
+  // segment that there is no kernel for; breaks off as CheckStopped says.
   static absl::StatusOr<std::unique_ptr<CudaProgram>> Create(absl::Span<const SegmentInstruction> segments,
-                                                             const KernelContext& context);
-  // Does the same with kernels that `make` makes.
+                                                             const KernelContext& context, const ParallelFor& parallel);
+  // Does the same with kernels that `make` makes, on any thread.
   using Maker = absl::FunctionRef<absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction&)>;
   static absl::StatusOr<std::unique_ptr<CudaProgram>> CreateOf(absl::Span<const SegmentInstruction> segments,
-                                                               Maker make);
+                                                               Maker make, const ParallelFor& parallel = {});
 
   size_t num_segments() const { return steps_.size(); }
   // Enqueues a segment. `slots` and `scratch` as in BackendSession::Run; `workspace` has workspace_bytes().
@@ -61,7 +62,7 @@ class CudaProgram final : public PreparedSession {
     std::string node;
     std::string op;
   };
-  absl::Status Append(const SegmentInstruction& segment, Maker make);
+  void Append(const SegmentInstruction& segment, std::unique_ptr<Kernel> kernel);
 
   std::vector<Step> steps_;
   std::vector<JudgingStep> judges_;

@@ -172,6 +172,18 @@ TEST_F(CudaSessionTest, EqualKernelsAreCompiledOnce) {
   EXPECT_EQ(hostCudaCalls("nvrtcCompileProgram"), compiled);
 }
 
+TEST_F(CudaSessionTest, KernelsOfAProgramAreCompiledAtOnce) {
+  const auto at_once = [](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
+    std::vector<std::thread> threads;
+    for (int64_t i = 0; i < tasks; ++i) threads.emplace_back([&fn, i] { fn(i); });
+    for (std::thread& thread : threads) thread.join();
+  };
+  const auto backend = MakeCudaBackend(
+      {.libraries = libraries_.get(), .tensor_bytes = 16 * kMiB, .host_memory = host_memory_, .parallel = at_once});
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  ExpectAsOnCpu(backend->get(), kLone, {{.dtype = DType::kI64, .shape = {5, 6, 1, 7}}});
+}
+
 // Sums of columns whose text is the same for any number of them that fills the blocks.
 constexpr absl::string_view kManySums = R"(graph "g" {
   %i = input : i32[64,4096]
