@@ -1,13 +1,14 @@
 #include "backends/cuda/cuda_session.h"
 
-#include <chrono>
-
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
 
 CudaSession::~CudaSession() {
-  if (lane_ != nullptr) Finish().IgnoreError();
+  if (lane_ == nullptr) return;
+  // Who has not asked for the end may have let go of the times.
+  for (RunState& run : runs_) run.clock = nullptr;
+  Finish().IgnoreError();
 }
 
 absl::Status CudaSession::Run(const PreparedSession& prepared, absl::Span<void* const> slots,
@@ -36,13 +37,14 @@ absl::Status CudaSession::RunSegments(const CudaProgram& program, absl::Span<voi
   const CuAddress verdicts = workspace + static_cast<CuAddress>(program.verdicts_offset_bytes());
   const int64_t verdict_bytes = static_cast<int64_t>(state->verdicts.size() * sizeof(uint64_t));
   if (verdict_bytes > 0) RETURN_IF_ERROR(lane_->Fill(verdicts, 0xff, verdict_bytes));
+  if (!times.empty()) {
+    state->clock = std::make_unique<SegmentClock>(context_, times);
+    RETURN_IF_ERROR(state->clock->Mark(lane_.get()));
+  }
   for (size_t i = 0; i < program.num_segments(); ++i) {
     RETURN_IF_ERROR(CheckWanted());
-    if (!times.empty()) times[i].start = std::chrono::steady_clock::now();
     RETURN_IF_ERROR(program.Enqueue(i, slots, scratch, workspace, lane_.get()));
-    if (times.empty()) continue;
-    RETURN_IF_ERROR(lane_->Finish());
-    times[i].end = std::chrono::steady_clock::now();
+    if (state->clock != nullptr) RETURN_IF_ERROR(state->clock->Mark(lane_.get()));
   }
   if (verdict_bytes == 0) return absl::OkStatus();
   return lane_->Download(reinterpret_cast<char*>(state->verdicts.data()), verdicts, verdict_bytes);
@@ -52,6 +54,9 @@ absl::Status CudaSession::Finish() {
   if (lane_ == nullptr) return absl::OkStatus();
   absl::Status finished = context_->Enter();
   if (finished.ok()) finished = lane_->Finish();
+  for (const RunState& run : runs_) {
+    if (finished.ok() && run.clock != nullptr) finished = run.clock->Read();
+  }
   lane_ = nullptr;
   for (const RunState& run : runs_) {
     if (finished.ok()) finished = run.program->Judge(run.verdicts);

@@ -13,6 +13,7 @@
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/lanes.h"
 #include "backends/cuda/memory/device_pool.h"
+#include "backends/cuda/segment_clock.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cuda {
@@ -25,7 +26,7 @@ class CudaSession final : public BackendSession {
       : context_(std::move(context)), memory_(std::move(memory)), lane_(std::move(lane)) {}
   ~CudaSession() override;
 
-  // Enqueues the segments, of a CudaProgram that lives until Finish. A run with `times` waits for each segment.
+  // Enqueues the segments, of a CudaProgram that lives until Finish.
   absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                    absl::Span<SegmentTime> times) override;
   // Waits for them, and gives the lane back. Returns the refusal that the verdicts of a run make, if there is one.
@@ -37,6 +38,7 @@ class CudaSession final : public BackendSession {
     const CudaProgram* program = nullptr;
     std::shared_ptr<Buffer> workspace;  // null: it needs none
     std::vector<uint64_t> verdicts;
+    std::unique_ptr<SegmentClock> clock;  // null: nobody asks for times
   };
   absl::Status RunSegments(const CudaProgram& program, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                            absl::Span<SegmentTime> times);

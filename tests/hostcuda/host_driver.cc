@@ -325,9 +325,13 @@ HOST_CUDA_EXPORT CuResult cuFuncGetAttribute(int* value, int attribute, CuFuncti
   if (function == nullptr) return kCuInvalidHandle;
   switch (attribute) {
     case kCuFuncSharedSizeBytes:
-    case kCuFuncLocalSizeBytes:
-    case kCuFuncNumRegs:
       *value = 0;
+      return kCuSuccess;
+    case kCuFuncLocalSizeBytes:
+      *value = static_cast<int>(Settings::Get().Number("LOCAL_BYTES", 0));
+      return kCuSuccess;
+    case kCuFuncNumRegs:
+      *value = static_cast<int>(Settings::Get().Number("REGISTERS", 32));
       return kCuSuccess;
     case kCuFuncMaxDynamicSharedSizeBytes:
       *value = function->max_dynamic_shared;

@@ -32,6 +32,7 @@ struct KernelText {
   std::string source;
   std::vector<CudaLaunch> launches;
   int64_t scratch_bytes = 0;
+  std::string spread = {};  // over threads, for people: "rows, 32 threads a row"; may be empty
 };
 
 // The compiler options for the source, besides the architecture: the meaning of floats depends on them.

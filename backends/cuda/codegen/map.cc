@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "backends/cuda/codegen/index.h"
 #include "backends/cuda/codegen/values.h"
 #include "engine/base/rounding.h"
@@ -48,6 +49,7 @@ class MapPrinter {
         std::clamp<int64_t>(CeilDiv(groups, threads), 1,
                             std::min({int64_t{writer_.options().num_processors} * kBlocksPerProcessor,
                                       writer_.options().max_blocks, (int64_t{1} << 30) / threads}));
+    kernel_.spread = absl::StrCat("map, ", width_, width_ == 1 ? " element" : " elements", " a thread");
     const CudaLaunch launch{
         .entry = writer_.options().name, .blocks = blocks, .threads_per_block = static_cast<int32_t>(threads)};
     writer_.OpenEntry(launch, /*has_scratch=*/false);

@@ -36,6 +36,7 @@ class ReducePrinter {
 
   void Print() {
     const bool has_results = writer_.HasResults(MicroLevel::kFull) || writer_.HasResults(MicroLevel::kKept);
+    if (has_results) kernel_.spread = plan_.Describe();
     if (!has_results && writer_.HasResults(MicroLevel::kUniform)) {
       PrintUniform();
     } else if (has_results && plan_.splits == 1) {

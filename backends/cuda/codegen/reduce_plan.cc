@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "backends/cuda/codegen/values.h"
 #include "engine/base/rounding.h"
 
@@ -155,6 +157,21 @@ void PlanPasses(const MicroProgram& program, const CudaOptions& options, CudaRed
 }
 
 }  // namespace
+
+std::string CudaReducePlan::Describe() const {
+  const absl::string_view kind = is_rows ? "row" : "column";
+  const auto plural = [](int64_t count) { return count == 1 ? "" : "s"; };
+  std::string text = absl::StrCat(kind, "s, ", lanes, " thread", plural(lanes), " a ", kind, ", ", group, " ", kind,
+                                  plural(group), " a block");
+  if (splits > 1) absl::StrAppend(&text, ", cut into ", splits, " parts of ", split_length);
+  const auto walks = std::count_if(passes.begin(), passes.end(), [](const CudaPass& pass) {
+    return !pass.reductions.empty() || !pass.results.empty();
+  });
+  if (walks > 1) absl::StrAppend(&text, ", ", walks, " passes");
+  if (carry == CudaCarry::kRegisters) absl::StrAppend(&text, ", values kept in registers");
+  if (carry == CudaCarry::kShared) absl::StrAppend(&text, ", values kept in shared memory");
+  return text;
+}
 
 CudaReducePlan PlanCudaReduce(const MicroProgram& program, const CudaOptions& options) {
   CudaReducePlan plan;

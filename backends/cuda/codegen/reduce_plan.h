@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CUDA_CODEGEN_REDUCE_PLAN_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "backends/cuda/codegen/printer.h"
@@ -42,6 +43,8 @@ struct CudaReducePlan {
   int64_t threads() const { return lanes * group; }
   // Points that one thread visits in a pass.
   int64_t items() const { return (split_length + lanes - 1) / lanes; }
+  // Says it for people: "rows, 32 threads a row, 8 rows a block, 2 passes, values kept in registers".
+  std::string Describe() const;
 };
 
 CudaReducePlan PlanCudaReduce(const MicroProgram& program, const CudaOptions& options);

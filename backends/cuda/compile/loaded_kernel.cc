@@ -1,6 +1,9 @@
 #include "backends/cuda/compile/loaded_kernel.h"
 
+#include <algorithm>
+
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -29,9 +32,33 @@ absl::Status LoadedKernel::Open(const std::string& image, const std::vector<Cuda
                                                                 static_cast<int>(loaded.shared_bytes)),
                                       "cuFuncSetAttribute"));
     }
+    RETURN_IF_ERROR(Measure(loaded.function));
     launches_.push_back(loaded);
   }
   return absl::OkStatus();
+}
+
+absl::Status LoadedKernel::Measure(CuFunction function) {
+  const Driver& driver = context_->driver();
+  int registers = 0, local_bytes = 0;
+  RETURN_IF_ERROR(
+      context_->Check(driver.cuFuncGetAttribute(&registers, kCuFuncNumRegs, function), "cuFuncGetAttribute"));
+  RETURN_IF_ERROR(
+      context_->Check(driver.cuFuncGetAttribute(&local_bytes, kCuFuncLocalSizeBytes, function), "cuFuncGetAttribute"));
+  registers_ = std::max(registers_, registers);
+  local_bytes_ = std::max(local_bytes_, local_bytes);
+  return absl::OkStatus();
+}
+
+std::string LoadedKernel::Describe() const {
+  const auto threads = [](const Launch& launch) { return uint64_t{launch.blocks} * launch.threads; };
+  const auto largest = std::max_element(launches_.begin(), launches_.end(),
+                                        [&](const Launch& a, const Launch& b) { return threads(a) < threads(b); });
+  if (largest == launches_.end()) return "no launch";
+  std::string text = launches_.size() == 1 ? "1 launch" : absl::StrCat(launches_.size(), " launches, the largest");
+  absl::StrAppend(&text, " of ", largest->blocks, " x ", largest->threads, " threads, ", registers_, " registers");
+  if (local_bytes_ > 0) absl::StrAppend(&text, " and ", local_bytes_, " bytes of local memory a thread");
+  return text;
 }
 
 LoadedKernel::~LoadedKernel() {

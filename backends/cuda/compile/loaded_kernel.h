@@ -31,7 +31,8 @@ class LoadedKernel {
 
   // Enqueues the launches; each takes of these pointers those that it names.
   absl::Status Enqueue(CuStream stream, absl::Span<const CuAddress> pointers) const;
-  size_t num_launches() const { return launches_.size(); }
+  // Says for people how it is launched: "2 launches, the largest of 528 x 256 threads, 40 registers".
+  std::string Describe() const;
 
  private:
   struct Launch {
@@ -45,10 +46,13 @@ class LoadedKernel {
 
   explicit LoadedKernel(std::shared_ptr<Context> context) : context_(std::move(context)) {}
   absl::Status Open(const std::string& image, const std::vector<CudaLaunch>& launches);
+  absl::Status Measure(CuFunction function);
 
   const std::shared_ptr<Context> context_;
   CuModule module_ = nullptr;     // constant after Load
   std::vector<Launch> launches_;  // constant after Load
+  int registers_ = 0;             // that a thread takes, of the launch that takes most; likewise
+  int local_bytes_ = 0;           // memory of a thread for what does not fit into them; likewise
 };
 
 }  // namespace tensord::cuda

@@ -10,7 +10,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> TextKernel::Make(const KernelText& text,
                                                          const KernelContext& context) {
   if (text.launches.empty()) return std::make_unique<NothingToDo>();
   ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded, context.compiler->Compile(text));
-  return std::unique_ptr<Kernel>(new TextKernel(std::move(loaded), text.scratch_bytes, way));
+  std::string full = text.spread.empty() ? std::string(way) : absl::StrCat(way, " ", text.spread);
+  return std::unique_ptr<Kernel>(new TextKernel(std::move(loaded), text.scratch_bytes, std::move(full)));
 }
 
 absl::Status TextKernel::Enqueue(const Launch& launch) const {
@@ -20,8 +21,6 @@ absl::Status TextKernel::Enqueue(const Launch& launch) const {
   return loaded_->Enqueue(launch.stream, pointers);
 }
 
-std::string TextKernel::Describe() const {
-  return absl::StrCat(way_, ", ", loaded_->num_launches(), loaded_->num_launches() == 1 ? " launch" : " launches");
-}
+std::string TextKernel::Describe() const { return absl::StrCat(way_, ", ", loaded_->Describe()); }
 
 }  // namespace tensord::cuda

@@ -24,8 +24,8 @@ class TextKernel final : public Kernel {
   std::string Describe() const override;
 
  private:
-  TextKernel(std::shared_ptr<const LoadedKernel> loaded, int64_t scratch_bytes, absl::string_view way)
-      : loaded_(std::move(loaded)), scratch_bytes_(scratch_bytes), way_(way) {}
+  TextKernel(std::shared_ptr<const LoadedKernel> loaded, int64_t scratch_bytes, std::string way)
+      : loaded_(std::move(loaded)), scratch_bytes_(scratch_bytes), way_(std::move(way)) {}
 
   const std::shared_ptr<const LoadedKernel> loaded_;
   const int64_t scratch_bytes_;

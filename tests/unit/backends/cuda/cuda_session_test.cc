@@ -12,6 +12,7 @@
 #include "backends/cuda/compile/kernel_compiler.h"
 #include "backends/cuda/cuda_backend.h"
 #include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/compile/explain.h"
 #include "engine/runtime/devices/run.h"
 #include "gmock/gmock.h"
 #include "tests/testlib/graphs/parsed_graph.h"
@@ -254,6 +255,100 @@ TEST_F(CudaSessionTest, EachCallMayFailOnceAndNothingIsLeft) {
     ExpectAsOnCpu(backend.get(), kSums, kSumTypes);
   }
   EXPECT_GE(failures, 10);
+}
+
+// Four segments that no pass joins.
+constexpr absl::string_view kProfiled = R"(graph "g" {
+  %i = input : i32[64,50]
+  %sum = reduce(%i) {kind = sum, dimensions = [0]}
+  %flat = reshape(%i) {shape = [3200]}
+  %largest = reduce(%flat) {kind = max, dimensions = [0]}
+  %swapped = transpose(%i) {permutation = [1, 0]}
+  %double = add(%i, %i)
+  output "sum" = %sum
+  output "largest" = %largest
+  output "swapped" = %swapped
+  output "double" = %double
+})";
+
+TEST_F(CudaSessionTest, AProfiledRunWaitsNoMoreThanAnyOther) {
+  hostCudaSet("DELAY_US", "1000");
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compile(ParsedGraph(kProfiled), {.device = "d:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  long waits[2] = {};
+  for (const bool profile : {false, true}) {
+    RunRequest run;
+    run.program = *program;
+    run.profile = profile;
+    run.arguments = {Argument(kSumTypes[0], 0)};
+    const long before = hostCudaCalls("cuStreamSynchronize");
+    const auto outcome = RunProgram(run, absl::ZeroDuration());
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    waits[profile] = hostCudaCalls("cuStreamSynchronize") - before;
+    if (!profile) continue;
+    ASSERT_GE(outcome->profile.size(), 4u);
+    absl::Duration end = absl::ZeroDuration();
+    for (const SegmentProfile& segment : outcome->profile) {
+      EXPECT_GE(segment.start, end) << segment.kernel;
+      EXPECT_GE(segment.duration, absl::ZeroDuration());
+      EXPECT_FALSE(segment.nodes.empty());
+      end = segment.start + segment.duration;
+    }
+    EXPECT_GT(end, absl::ZeroDuration());
+    EXPECT_LE(end, outcome->run_time + absl::Milliseconds(1)) << "the device's clock rounds";
+  }
+  EXPECT_EQ(waits[true], waits[false]);
+}
+
+TEST_F(CudaSessionTest, EachCallOfAProfileMayFailOnceAndNothingIsLeft) {
+  for (const char* function : {"cuEventCreate", "cuEventRecord", "cuEventElapsedTime"}) {
+    const std::unique_ptr<Backend> backend = Made();
+    int failures = 0;
+    for (long n = 1; n < 40; ++n) {
+      const long calls = hostCudaCalls(function);
+      hostCudaFail(function, n, kCuUnknown);
+      const auto results = Results(backend.get(), kSums, kSumTypes, true);
+      hostCudaFail("", 0, 0);
+      if (hostCudaCalls(function) - calls < n) break;
+      EXPECT_EQ(results.status().code(), absl::StatusCode::kInternal) << function << " " << n;
+      EXPECT_EQ(backend->Memory().in_use_bytes, 0) << function << " " << n;
+      ++failures;
+    }
+    EXPECT_GE(failures, 1) << function;
+    const auto results = Results(backend.get(), kSums, kSumTypes, true);
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ(*results, *Results(cpu_.get(), kSums, kSumTypes));
+  }
+}
+
+TEST_F(CudaSessionTest, KernelsSayHowTheyAreSpread) {
+  const std::unique_ptr<Backend> backend = Made();
+  hostCudaSet("REGISTERS", "41");
+  hostCudaSet("LOCAL_BYTES", "16");
+  const auto told = [&](absl::string_view text) {
+    const auto program = Compile(ParsedGraph(text), {.device = "d:0"}, Fingerprint(), backend.get());
+    EXPECT_TRUE(program.ok()) << program.status();
+    return program.ok() ? ExplainProgram(**program) : "";
+  };
+  const std::string profiled = told(kProfiled);
+  EXPECT_THAT(profiled,
+              HasSubstr("    kernel  printed rows, 16 threads a row, 8 rows a block, 1 launch of 7 x 128 threads, "));
+  EXPECT_THAT(profiled, HasSubstr("    kernel  printed map, 1 element a thread, 1 launch of "));
+  EXPECT_THAT(profiled, HasSubstr("    kernel  copied, 1 launch of "));
+  EXPECT_THAT(profiled, HasSubstr(" threads, 41 registers and 16 bytes of local memory a thread\n"));
+  hostCudaSet("LOCAL_BYTES", "");
+  const std::string softmax = told(R"(graph "g" {
+    %x = input : f32[1000,64]
+    %e = exp(%x)
+    %s = reduce(%e) {kind = sum, dimensions = [0]}
+    %b = broadcast_in_dim(%s) {shape = [1000, 64], broadcast_dimensions = [1]}
+    %y = divide(%e, %b)
+    output "y" = %y
+  })");
+  EXPECT_THAT(softmax, HasSubstr(" 2 passes, values kept in "));
+  EXPECT_THAT(softmax, HasSubstr("41 registers\n"));
+  hostCudaSet("REGISTERS", "");
 }
 
 TEST_F(CudaSessionTest, TheCompilersWordsAreTold) {
