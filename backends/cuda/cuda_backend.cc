@@ -165,7 +165,8 @@ class CudaBackend final : public Backend {
 
 // `options` come back with the bytes that were decided, for the next incarnations.
 absl::StatusOr<cuda::Incarnation> Make(CudaBackendOptions* options) {
-  ASSIGN_OR_RETURN(std::shared_ptr<Context> context, Context::Create(&options->libraries->driver(), options->ordinal));
+  ASSIGN_OR_RETURN(std::shared_ptr<Context> context,
+                   Context::Create(&options->libraries->driver(), options->ordinal, options->counts));
   RETURN_IF_ERROR(context->Enter());
   if (options->tensor_bytes < 0) {
     ASSIGN_OR_RETURN(const int64_t free_bytes, context->FreeBytes());
@@ -183,7 +184,12 @@ absl::StatusOr<cuda::Incarnation> Make(CudaBackendOptions* options) {
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaBackendOptions& options) {
   CudaBackendOptions made = options;
   if (made.cubins == nullptr) made.cubins = cuda::CubinStore::InMemory();
-  absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeRevivedBackend([made]() mutable { return Make(&made); });
+  if (made.counts == nullptr) made.counts = std::make_shared<cuda::DeviceCounts>();
+  absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeRevivedBackend([made, is_first = true]() mutable {
+    absl::StatusOr<cuda::Incarnation> incarnation = Make(&made);
+    if (!std::exchange(is_first, false)) ++(incarnation.ok() ? made.counts->revived : made.counts->failed_revivals);
+    return incarnation;
+  });
   if (backend.ok() || absl::IsUnavailable(backend.status())) return backend;
   return cuda::DeviceIsNotThere(options.ordinal, backend.status());
 }

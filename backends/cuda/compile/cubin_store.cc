@@ -1,5 +1,7 @@
 #include "backends/cuda/compile/cubin_store.h"
 
+#include <chrono>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -76,11 +78,15 @@ absl::StatusOr<CubinStore::Image> CubinStore::Get(const Source& source,
 absl::StatusOr<CubinStore::Image> CubinStore::Make(const Fingerprint& key,
                                                    absl::FunctionRef<absl::StatusOr<std::string>()> compile) {
   if (Image read = Read(key); read != nullptr) return read;
-  ASSIGN_OR_RETURN(std::string compiled, compile());
-  Write(key, compiled);
+  const auto start = std::chrono::steady_clock::now();
+  absl::StatusOr<std::string> compiled = compile();
+  const absl::Duration took = absl::FromChrono(std::chrono::steady_clock::now() - start);
+  if (compiled.ok()) Write(key, *compiled);
   MutexLock lock(&mutex_);
-  ++stats_.compiled;
-  return std::make_shared<const std::string>(std::move(compiled));
+  ++(compiled.ok() ? stats_.compiled : stats_.refused);
+  stats_.compiling += took;
+  if (!compiled.ok()) return compiled.status();
+  return std::make_shared<const std::string>(*std::move(compiled));
 }
 
 CubinStore::Image CubinStore::FindLocked(const Fingerprint& key) {
@@ -142,7 +148,10 @@ void CubinStore::Write(const Fingerprint& key, const std::string& image) {
 
 CubinStore::Stats CubinStore::stats() const {
   MutexLock lock(&mutex_);
-  return stats_;
+  Stats stats = stats_;
+  stats.memory_bytes = kept_bytes_;
+  stats.disk_bytes = disk_bytes_;
+  return stats;
 }
 
 }  // namespace tensord::cuda

@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/base/entry_folder.h"
 #include "engine/base/fingerprint.h"
@@ -45,8 +46,12 @@ class CubinStore {
     int64_t from_memory = 0;
     int64_t from_disk = 0;
     int64_t compiled = 0;
+    int64_t refused = 0;  // by the compiler
     int64_t damaged = 0;  // entries that were removed
     int64_t write_errors = 0;
+    absl::Duration compiling;  // the time that it took, also where it failed; all threads' together
+    int64_t memory_bytes = 0;  // of machine code that is kept, now
+    int64_t disk_bytes = 0;    // likewise, as far as this process knows
   };
 
   // Makes the folder if it is missing, closes it to others, and removes files that killed servers left unfinished.

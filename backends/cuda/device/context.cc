@@ -11,14 +11,15 @@ constexpr int kMostModelBytes = 256;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Context>> Context::Create(const Driver* driver, int ordinal) {
-  std::shared_ptr<Context> context(new Context(driver));
+absl::StatusOr<std::shared_ptr<Context>> Context::Create(const Driver* driver, int ordinal,
+                                                         std::shared_ptr<DeviceCounts> counts) {
+  std::shared_ptr<Context> context(new Context(driver, std::move(counts)));
   if (const absl::Status opened = context->Open(ordinal); !opened.ok()) return DeviceIsNotThere(ordinal, opened);
   return context;
 }
 
 absl::StatusOr<std::string> Context::ModelOf(const Driver* driver, int ordinal) {
-  Context none(driver);
+  Context none(driver, nullptr);
   if (const absl::Status found = none.Find(ordinal); !found.ok()) return DeviceIsNotThere(ordinal, found);
   return none.model_;
 }
@@ -54,6 +55,10 @@ absl::Status Context::Enter() {
     return Refuse(Refusal::kDeviceLost, "the device has failed; what was on it is gone, compute it again");
   }
   return Check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+void Context::Lose() {
+  if (!is_lost_->exchange(true)) ++counts_->lost;
 }
 
 absl::Status Context::Check(CuResult result, absl::string_view function) {

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "backends/cuda/device/device_counts.h"
 #include "backends/cuda/libraries/libraries.h"
 
 namespace tensord::cuda {
@@ -21,8 +23,10 @@ class Context {
   // Returns the vendor's name of a device, "NVIDIA H200", without a context. UNAVAILABLE, with the words of
   // DeviceIsNotThere, if the driver knows no such device.
   static absl::StatusOr<std::string> ModelOf(const Driver* driver, int ordinal);
-  // UNAVAILABLE, with the words of DeviceIsNotThere, if the driver knows no such device or gives no context.
-  static absl::StatusOr<std::shared_ptr<Context>> Create(const Driver* driver, int ordinal);
+  // UNAVAILABLE, with the words of DeviceIsNotThere, if the driver knows no such device or gives no context. `counts`
+  // are those of the device, over this context and the ones before; null: this one's own.
+  static absl::StatusOr<std::shared_ptr<Context>> Create(const Driver* driver, int ordinal,
+                                                         std::shared_ptr<DeviceCounts> counts = nullptr);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -30,13 +34,14 @@ class Context {
   const Driver& driver() const { return *driver_; }
   CuDevice device() const { return device_; }
   const std::string& model() const { return model_; }  // "NVIDIA H200"
+  DeviceCounts& counts() const { return *counts_; }
 
   // Makes it the context of the calling thread. DEVICE_LOST.
   absl::Status Enter();
   // Returns the status of a call of the driver that ended with `result`, as StatusOf does; notes a loss.
   absl::Status Check(CuResult result, absl::string_view function);
   // Declares the context lost: work may still go on that cannot be waited for.
-  void Lose() { is_lost_->store(true); }
+  void Lose();
   bool is_lost() const { return is_lost_->load(); }
   // Returns the flag of what is_lost tells, for memory that goes with the context.
   std::shared_ptr<const std::atomic<bool>> loss() const { return is_lost_; }
@@ -49,11 +54,13 @@ class Context {
   absl::StatusOr<int64_t> FreeBytes();
 
  private:
-  explicit Context(const Driver* driver) : driver_(driver) {}
+  Context(const Driver* driver, std::shared_ptr<DeviceCounts> counts)
+      : driver_(driver), counts_(counts == nullptr ? std::make_shared<DeviceCounts>() : std::move(counts)) {}
   absl::Status Open(int ordinal);
   absl::Status Find(int ordinal);
 
   const Driver* const driver_;
+  const std::shared_ptr<DeviceCounts> counts_;
   CuDevice device_ = 0;  // constant after Create, like those below
   CuContext context_ = nullptr;
   std::string model_;

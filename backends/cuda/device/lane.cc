@@ -58,6 +58,7 @@ absl::Status Lane::UploadPieces(CuAddress to, const char* from, int64_t size_byt
         context_->driver().cuMemcpyHtoDAsync_v2(to + static_cast<CuAddress>(at), place->memory, bytes, stream_),
         "cuMemcpyHtoDAsync"));
     RETURN_IF_ERROR(Occupy(place));
+    context_->counts().to_device_bytes += static_cast<int64_t>(bytes);
   }
   return absl::OkStatus();
 }
@@ -77,12 +78,14 @@ absl::Status Lane::DownloadPieces(char* to, CuAddress from, int64_t size_bytes) 
     place->to = to + at;
     place->bytes = bytes;
     RETURN_IF_ERROR(Occupy(place));
+    context_->counts().from_device_bytes += bytes;
   }
   return absl::OkStatus();
 }
 
 absl::Status Lane::Copy(CuAddress to, CuAddress from, int64_t size_bytes) {
   if (size_bytes == 0) return absl::OkStatus();
+  context_->counts().within_bytes += size_bytes;
   return OrDrain(
       context_->Check(context_->driver().cuMemcpyDtoDAsync_v2(to, from, static_cast<size_t>(size_bytes), stream_),
                       "cuMemcpyDtoDAsync"));

@@ -34,8 +34,8 @@ class CudaLossTest : public CudaTest {
   static constexpr int kElements = 64;
 
   CudaLossTest() {
-    auto backend =
-        MakeCudaBackend({.libraries = libraries_.get(), .tensor_bytes = 16 * kMiB, .host_memory = host_memory_});
+    auto backend = MakeCudaBackend(
+        {.libraries = libraries_.get(), .tensor_bytes = 16 * kMiB, .host_memory = host_memory_, .counts = counts_});
     EXPECT_TRUE(backend.ok()) << backend.status();
     backend_ = *std::move(backend);
   }
@@ -75,6 +75,7 @@ class CudaLossTest : public CudaTest {
   }
 
   const std::shared_ptr<HostBufferPool> host_memory_ = HostBufferPool::Create(1 << 30, 0);
+  const std::shared_ptr<DeviceCounts> counts_ = std::make_shared<DeviceCounts>();
   std::unique_ptr<Backend> backend_;
 };
 
@@ -102,6 +103,9 @@ TEST_F(CudaLossTest, TheNextRunMakesTheDeviceAnew) {
     EXPECT_EQ(backend_->Memory().in_use_bytes, in_use);
   }
   EXPECT_GE(backend_->Memory().allocated, before.allocated) << "counts go on";
+  EXPECT_GE(counts_->lost, 5);
+  EXPECT_EQ(counts_->revived, counts_->lost);
+  EXPECT_EQ(counts_->failed_revivals, 0);
   EXPECT_EQ(backend_->Describe().memory_bytes, 16 * kMiB);
 }
 
@@ -164,7 +168,11 @@ TEST_F(CudaLossTest, ADeviceThatDoesNotComeBackSaysSo) {
                 "if that stays so, restart the server"));
   EXPECT_EQ(backend_->Describe().memory_bytes, 16 * kMiB);
   EXPECT_EQ(backend_->Memory().in_use_bytes, 0);
+  EXPECT_EQ(counts_->lost, 1);
+  EXPECT_EQ(counts_->failed_revivals, 1);
+  EXPECT_EQ(counts_->revived, 0);
   EXPECT_TRUE(RunOnce(program, 1).ok()) << "each call tries";
+  EXPECT_EQ(counts_->revived, 1);
 }
 
 TEST_F(CudaLossTest, RunsAtOnceAllEndAndTheNextOnesAreRight) {

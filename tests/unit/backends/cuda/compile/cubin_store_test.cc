@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -75,8 +76,31 @@ TEST_F(CubinStoreTest, WhatOneProcessCompilesTheNextReads) {
   EXPECT_EQ(store->stats().from_memory, 1);
   EXPECT_EQ(Got(store.get(), "b"), "code of b");
   EXPECT_EQ(compiled_, 2);
+  EXPECT_EQ(store->stats().memory_bytes, 2 * static_cast<int64_t>(std::string("code of a").size()));
+  int64_t on_disk = 0;
+  for (const fs::path& file : Files(".cubin")) on_disk += static_cast<int64_t>(fs::file_size(file));
+  EXPECT_EQ(store->stats().disk_bytes, on_disk);
   const auto info = fs::status(folder_).permissions();
   EXPECT_EQ(info & (fs::perms::group_all | fs::perms::others_all), fs::perms::none);
+}
+
+TEST_F(CubinStoreTest, CompilationsAreCountedAndTimed) {
+  const auto store = Opened();
+  const auto compile = [](absl::StatusOr<std::string> code) {
+    return [code] {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+      while (std::chrono::steady_clock::now() < until) {
+      }
+      return code;
+    };
+  };
+  EXPECT_TRUE(store->Get(SourceOf("a"), compile("code")).ok());
+  EXPECT_EQ(store->Get(SourceOf("b"), compile(absl::InternalError("no"))).status(), absl::InternalError("no"));
+  const CubinStore::Stats stats = store->stats();
+  EXPECT_EQ(stats.compiled, 1);
+  EXPECT_EQ(stats.refused, 1);
+  EXPECT_GE(stats.compiling, absl::Milliseconds(4));
+  EXPECT_EQ(stats.from_memory + stats.from_disk + stats.damaged + stats.write_errors, 0);
 }
 
 TEST_F(CubinStoreTest, AllThatDecidesTheCodeIsInTheKey) {
