@@ -6,8 +6,15 @@
 # NumPy's numbers, and SIGTERM must end it cleanly; no file of it may take another user's rights, and its list of what is in
 # the binary must be there. Needs root, debootstrap and buildah; MIRROR=URL names another Debian mirror, IMAGE_STORE=FOLDER keeps
 # the images for the next trial, BUILD=build/release takes the binaries of that build and makes the rest of the image alone.
+# TARGET=cuda tries the image with NVIDIA's libraries: without a GPU it says what it lacks, on the processor it runs as the other
+# one does, and each library is found and opened, beside the driver of the host CUDA device of BUILD. WHEELS=FOLDER has the files
+# that pip would fetch.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+target=${TARGET:-runtime}
+image=localhost/tensord:$target
+[[ $target != cuda || -n ${BUILD:-} ]] || { echo "TARGET=cuda needs BUILD, with the target tensord_host_cuda" >&2; exit 2; }
 
 work=$(mktemp --directory --tmpdir tensord-image.XXXXXX)
 store=${IMAGE_STORE:-$work/store}
@@ -52,7 +59,7 @@ make_base_image() {
 
 # The JSON list of strings FIELD of the image's configuration, one a line.
 image_setting() {
-  in_store inspect --type image localhost/tensord |
+  in_store inspect --type image "$image" |
     /usr/bin/python3 -c 'import json, sys; print("\n".join(json.load(sys.stdin)["OCIv1"]["config"].get(sys.argv[1]) or []))' "$1"
 }
 
@@ -67,18 +74,42 @@ copy_build() {
   /usr/bin/python3 deploy/dev/spdx.py "$BUILD" "$1/src/build/notices" >"$1/src/build/notices/tensord.spdx.json"
 }
 
+# Without a driver the image says so. With that of the host CUDA device all of NVIDIA's libraries are found where they are.
+try_cuda() {
+  local folder said
+  folder=$(in_store mount "$container")/trial-cuda
+  said=$(in_store run "$container" -- tensord --check-config --set=devices=cuda:0 2>&1 || true)
+  echo "  $said"
+  [[ $said == *'device cuda:0 is not there: libcuda.so.1 was not found'* ]] || exit 1
+  mkdir "$folder"
+  cp "$BUILD/hostcuda/libtensord_host_cuda.so" "$folder/libcuda.so.1"
+  in_store run "$container" -- tensord --check-config --set=devices=cuda:0 --set=cuda.libraries=/trial-cuda >"$work/libraries"
+  sed 's/^/  /' "$work/libraries"
+  for library in nvrtc cublasLt cublas cusolver cufft; do
+    grep -q "^library lib$library\.so\.[0-9]* [0-9.]*, /opt/nvidia/lib/" "$work/libraries" || exit 1
+  done
+  ! grep missing "$work/libraries" || exit 1
+  ls "$folder/../usr/share/doc/nvidia-cuda-libraries"
+  rm -rf "$folder"
+}
+
 make_base_image
 echo "== image"
-options=(--build-arg BASE=localhost/debian:12)
+options=(--build-arg BASE=localhost/debian:12 --target "$target")
 if [[ -n ${BUILD:-} ]]; then
   copy_build "$work/built"
   options+=(--build-context "build=$work/built")
 fi
-in_store bud --pull-never --format docker --layers "${options[@]}" --tag localhost/tensord .
+if [[ -n ${WHEELS:-} ]]; then
+  options+=(--volume "$WHEELS:/wheels:ro" --build-arg PIP_NO_INDEX=1 --build-arg PIP_FIND_LINKS=/wheels)
+fi
+in_store bud --pull-never --format docker --layers "${options[@]}" --tag "$image" .
 
 echo "== start"
-mapfile -t command < <(image_setting Entrypoint; image_setting Cmd)
-container=$(in_store from --pull-never localhost/tensord)
+# On the processor.
+mapfile -t command < <(image_setting Entrypoint; image_setting Cmd | grep -v devices=cuda)
+container=$(in_store from --pull-never "$image")
+[[ $target != cuda ]] || try_cuda
 mkfifo "$work/stdout"
 in_store run "$container" -- "${command[@]}" >"$work/stdout" 2>"$work/server.log" </dev/null &
 runner=$!
@@ -104,7 +135,7 @@ parts = json.load(open(os.path.join(folder, "tensord.spdx.json")))["packages"]
 print("  in the binary:", ", ".join(f"{part['name']} {part['versionInfo']}" for part in parts[1:]))
 assert {"grpc", "abseil", "ducc0"} <= {part["name"] for part in parts}
 PYTHON
-in_store inspect --type image localhost/tensord |
+in_store inspect --type image "$image" |
   /usr/bin/python3 -c 'import json, sys; print("  version", json.load(sys.stdin)["OCIv1"]["config"]["Labels"]["org.opencontainers.image.version"])'
 
 echo "== health and a graph, as the image's user"

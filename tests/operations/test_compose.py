@@ -1,5 +1,6 @@
 """The compose files: what they mount is there, and the parts find each other."""
 import os
+import re
 import unittest
 
 import yaml
@@ -31,6 +32,22 @@ class ComposeTest(unittest.TestCase):
         self.assertNotIn("cpuset", server, "it would not start where there are fewer")
         self.assertNotIn("cpus", server)
         self.assertEqual(list(server["deploy"]["resources"]["limits"]), ["memory"])
+
+    def test_with_a_gpu_it_is_the_same_server_and_more(self):
+        gpu = yaml.safe_load(read("deploy/compose/gpu.yaml"))
+        server = gpu["services"]["tensord"]
+        self.assertRegex(read("Dockerfile"), rf"(?m)^FROM runtime AS {server['build']['target']}$")
+        self.assertNotEqual(server["image"], self.server["services"]["tensord"]["image"])
+        default = re.findall(r'"([^"]*)"', re.findall(r"(?m)^CMD \[(.*)\]$", read("Dockerfile"))[0])
+        self.assertEqual(server["command"][:len(default)], default)
+        self.assertIn("--set=devices=cuda:0", server["command"])
+        (device,) = server["deploy"]["resources"]["reservations"]["devices"]
+        self.assertEqual((device["driver"], device["capabilities"]), ("nvidia", ["gpu"]))
+        self.assertEqual(device["count"], sum("devices=cuda:" in flag for flag in server["command"]))
+        for volume in server["volumes"]:
+            name, target = volume.split(":")
+            self.assertIn(name, gpu["volumes"])
+            self.assertRegex(read("Dockerfile"), rf"install --directory --owner=65532 .* {target}\n", "it belongs to the server")
 
     def test_descriptors_processes_and_cores_are_bounded(self):
         server = self.server["services"]["tensord"]

@@ -14,7 +14,7 @@ import yaml
 from metrics_page import ROOT, declared, read
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "python"))
-from server_process import ServerProcess  # noqa: E402
+from server_process import ServerProcess, binary_or_skip  # noqa: E402
 
 FOLDER = os.path.join(ROOT, "deploy", "kubernetes")
 SETTINGS = "deploy/kubernetes/base/tensord.textproto"
@@ -128,8 +128,22 @@ class ManifestsTest(unittest.TestCase):
         self.assertIn({"podSelector": {"matchLabels": {"tensord-clients": "true"}}}, callers, "clients need no label of the server's")
         (container,) = kinds["StatefulSet"]["spec"]["template"]["spec"]["containers"]
         version = re.search(r"project\(tensord VERSION ([\d.]+)", read("CMakeLists.txt")).group(1)
-        self.assertEqual(container["image"], f"tensord:{version}")
+        self.assertEqual(container["image"], f"tensord:{version}-cuda")
+        self.assertRegex(read("Dockerfile"), r"(?m)^FROM runtime AS cuda$")
         self.assertEqual(container["resources"]["limits"]["nvidia.com/gpu"], 1)
+        self.assertEqual(container["args"], [*self.container["args"], "--set=devices=cuda:0", "--set=devices=cpu", "--set=cuda.warm=true"])
+        self.assertEqual(kinds["StatefulSet"]["spec"]["template"]["spec"]["runtimeClassName"], "nvidia")
+
+    def test_the_servers_of_gpus_start_with_settings_that_there_are(self):
+        (patch,) = yaml.safe_load(read("deploy/kubernetes/cuda/kustomization.yaml"))["patches"]
+        flags = [change["value"] for change in yaml.safe_load(patch["patch"]) if change["path"].endswith("/args/-")]
+        self.assertEqual(flags[0], "--set=devices=cuda:0", "the first is the default")
+        # Without the GPU: that is all that is missing.
+        server = subprocess.run([binary_or_skip(), "--check-config", *flags],
+                                capture_output=True, text=True, check=False)
+        self.assertNotIn("setting", server.stderr)
+        if server.returncode != 0:
+            self.assertIn("device cuda:0 is not there", server.stderr)
 
 
 class MountedFilesTest(unittest.TestCase):

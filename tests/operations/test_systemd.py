@@ -46,6 +46,16 @@ class UnitTest(unittest.TestCase):
         filters = [line for line in self.lines if line.startswith("SystemCallFilter=")]
         self.assertEqual(filters, ["SystemCallFilter=@system-service", "SystemCallFilter=~@privileged"], "in this order")
 
+    def test_with_gpus_it_may_use_their_devices_alone(self):
+        drop_in = read("deploy/systemd/gpu.conf")
+        lines = [line for line in drop_in.splitlines() if "=" in line and not line.startswith("#")]
+        self.assertIn("DevicePolicy=closed", lines)
+        self.assertEqual([line for line in lines if line.startswith("DeviceAllow=")], ["DeviceAllow=char-nvidia* rw"])
+        self.assertEqual(sorted(line for line in lines if line.split("=")[0] in self.settings),
+                         ["After=nvidia-persistenced.service", "PrivateDevices=no", "TimeoutStartSec=300"],
+                         "all else is as it was")
+        self.assertIn("gpu.conf", read("deploy/systemd/tensord.service"))
+
     def test_systemd_finds_little_exposed(self):
         tool = shutil.which("systemd-analyze")
         if tool is None:
