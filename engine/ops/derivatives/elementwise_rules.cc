@@ -20,10 +20,6 @@ struct UnaryCall {
     return terms.Mul(terms.Sub(one, of), terms.Add(one, of));
   }
   ValueId OnePlusSquare(ValueId of) { return terms.Add(Fill(1), terms.Mul(of, of)); }
-  // Returns logistic(x) logistic(-x), which cancels nothing where either is near 1.
-  ValueId Bell(ValueId of) {
-    return terms.Mul(terms.Unary(CoreOp::kLogistic, of), terms.Unary(CoreOp::kLogistic, terms.Neg(of)));
-  }
 
   Terms terms;
   const ValueId x, y, t;
@@ -46,7 +42,8 @@ struct FoldedOperand {
 
 void JvpZero(JvpCall&) {}
 
-// The tangents are a factor or a divisor, which is not linear in them.
+// The tangents are a factor or a divisor, which is not linear in them. Where the result tells the derivative, the rule
+// reads it and not the operand, which a network then need not keep.
 #define TENSORD_UNARY_JVP(functor, tangent)  \
   void Jvp##functor(JvpCall& call) {         \
     UnaryCall c(call);                       \
@@ -60,12 +57,12 @@ TENSORD_UNARY_JVP(Exp, e.Mul(t, y))
 TENSORD_UNARY_JVP(Log, e.Div(t, x))
 TENSORD_UNARY_JVP(Sin, e.Mul(t, e.Unary(CoreOp::kCos, x)))
 TENSORD_UNARY_JVP(Cos, e.Mul(t, e.Neg(e.Unary(CoreOp::kSin, x))))
-TENSORD_UNARY_JVP(Tanh, e.Mul(t, e.Mul(c.Fill(4), c.Bell(e.Add(x, x)))))
+TENSORD_UNARY_JVP(Tanh, e.Mul(t, c.OneMinusSquare(y)))
 TENSORD_UNARY_JVP(Sqrt, e.Div(t, e.Add(y, y)))
-TENSORD_UNARY_JVP(Rsqrt, e.Mul(t, e.Mul(c.Fill(-0.5), e.Div(y, x))))
+TENSORD_UNARY_JVP(Rsqrt, e.Mul(t, e.Mul(e.Mul(c.Fill(-0.5), y), e.Mul(y, y))))
 TENSORD_UNARY_JVP(Expm1, e.Mul(t, e.Unary(CoreOp::kExp, x)))
 TENSORD_UNARY_JVP(Log1p, e.Div(t, e.Add(c.Fill(1), x)))
-TENSORD_UNARY_JVP(Logistic, e.Mul(t, c.Bell(x)))
+TENSORD_UNARY_JVP(Logistic, e.Mul(t, e.Mul(y, e.Sub(c.Fill(1), y))))
 TENSORD_UNARY_JVP(Erf, e.Mul(t, e.Mul(c.Fill(2 * std::numbers::inv_sqrtpi), e.Unary(CoreOp::kExp, e.Neg(e.Mul(x, x))))))
 TENSORD_UNARY_JVP(Tan, e.Mul(t, c.OnePlusSquare(y)))
 TENSORD_UNARY_JVP(Cbrt, e.Div(t, e.Mul(c.Fill(3), e.Mul(y, y))))

