@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
@@ -24,6 +23,8 @@
 #include "server/rpc/execute/execution_stats.h"
 #include "server/rpc/execute/kept_results.h"
 #include "server/rpc/execute/known_result_bytes.h"
+#include "server/rpc/execute/named_handles.h"
+#include "server/rpc/execute/request_check.h"
 #include "server/rpc/execute/shared_results.h"
 #include "server/rpc/programs/program_lookup.h"
 #include "server/rpc/tensors/named_tenancy.h"
@@ -35,66 +36,6 @@ namespace {
 constexpr size_t kMaxSpanSegments = 1024;
 constexpr int64_t kPromisedHandleBytes = 512;
 constexpr size_t kStatsBytes = 1024;  // that stats without segments fit into
-
-HandleRequest HandlesOf(const v1::ExecuteRequest& request, bool poisons) {
-  HandleRequest handles = {.poisons = poisons};
-  for (const v1::Argument& argument : request.arguments()) {
-    if (argument.value_case() == v1::Argument::kHandle) handles.uses.push_back({argument.handle(), false});
-    if (argument.value_case() == v1::Argument::kDonatedHandle)
-      handles.uses.push_back({argument.donated_handle(), true});
-  }
-  for (const v1::ResultOption& option : request.results()) {
-    if (IsKept(option)) handles.keeps.push_back(option.handle());
-  }
-  return handles;
-}
-
-// Checks a request that no program could take. UNSUPPORTED_REQUEST for a delivery that this server does not know,
-// LIMIT_EXCEEDED for more arguments or results than a graph may have.
-absl::Status CheckRequest(const v1::ExecuteRequest& request, const codec::GraphLimits& limits) {
-  using codec::GraphLimits;
-  RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::graph_inputs, request.arguments_size(), "arguments of the request"));
-  RETURN_IF_ERROR(
-      CheckLimit(limits, &GraphLimits::graph_outputs, request.results_size(), "options for results of the request"));
-  for (const v1::ResultOption& option : request.results()) {
-    if (!v1::ResultOption::Delivery_IsValid(option.delivery())) {
-      return Refuse(Refusal::kUnsupportedRequest,
-                    absl::StrCat("this server does not know delivery ", static_cast<int>(option.delivery())));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Returns the bytes of the results to be sent whose sizes are known before the run. LIMIT_EXCEEDED where no response
-// takes them.
-absl::StatusOr<int64_t> KnownSentBytes(const v1::ExecuteRequest& request, const CompiledProgram& program,
-                                       const RunRequest& run) {
-  std::vector<size_t> sent;
-  for (size_t i = 0; i < program.program().outputs.size(); ++i) {
-    const int index = static_cast<int>(i);
-    const bool has_data =
-        index >= request.results_size() || (IsSent(request.results(index)) && !request.results(index).has_shared());
-    if (has_data) sent.push_back(i);
-  }
-  ASSIGN_OR_RETURN(const int64_t bytes, KnownResultBytes(program, sent, run.arguments));
-  if (bytes <= kMaxResponseBytes) return bytes;
-  return RefuseLimit("response_bytes", kMaxResponseBytes, bytes, "bytes of the response");
-}
-
-// Whether a run decides the size of a result.
-bool DecidesSizes(const CompiledProgram& program) {
-  return absl::c_any_of(program.program().wire_outputs, [](const TensorType& type) {
-    return absl::c_any_of(type.shape, [](const Dim& dim) { return dim.extent != Extent::kExact; });
-  });
-}
-
-std::vector<size_t> KeptOf(const v1::ExecuteRequest& request) {
-  std::vector<size_t> kept;
-  for (int i = 0; i < request.results_size(); ++i) {
-    if (IsKept(request.results(i))) kept.push_back(static_cast<size_t>(i));
-  }
-  return kept;
-}
 
 // One request on its way from its arrival to its answer, which may take it over several threads, one after the other.
 // Lives as long as somebody is to go on with it.

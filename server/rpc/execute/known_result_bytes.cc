@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/binding/bound_program.h"
+#include "server/rpc/execute/execute_response.h"
 
 namespace tensord::server {
 namespace {
@@ -30,6 +33,26 @@ absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::S
     bytes = std::min(bytes + std::min(counted, kBeyondAnyMemory), kBeyondAnyMemory);
   }
   return bytes;
+}
+
+absl::StatusOr<int64_t> KnownSentBytes(const v1::ExecuteRequest& request, const CompiledProgram& program,
+                                       const RunRequest& run) {
+  std::vector<size_t> sent;
+  for (size_t i = 0; i < program.program().outputs.size(); ++i) {
+    const int index = static_cast<int>(i);
+    const bool has_data =
+        index >= request.results_size() || (IsSent(request.results(index)) && !request.results(index).has_shared());
+    if (has_data) sent.push_back(i);
+  }
+  ASSIGN_OR_RETURN(const int64_t bytes, KnownResultBytes(program, sent, run.arguments));
+  if (bytes <= kMaxResponseBytes) return bytes;
+  return RefuseLimit("response_bytes", kMaxResponseBytes, bytes, "bytes of the response");
+}
+
+bool DecidesSizes(const CompiledProgram& program) {
+  return absl::c_any_of(program.program().wire_outputs, [](const TensorType& type) {
+    return absl::c_any_of(type.shape, [](const Dim& dim) { return dim.extent != Extent::kExact; });
+  });
 }
 
 }  // namespace tensord::server

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "engine/runtime/compile/compiled_program.h"
 #include "engine/runtime/devices/run.h"
+#include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
 
@@ -16,6 +17,14 @@ namespace tensord::server {
 // does not take.
 absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::Span<const size_t> results,
                                          absl::Span<const RunTensor> arguments, int64_t least_bytes = 0);
+
+// Returns the bytes of the results that a request wants sent whose sizes are known before the run. LIMIT_EXCEEDED where
+// no response takes them.
+absl::StatusOr<int64_t> KnownSentBytes(const v1::ExecuteRequest& request, const CompiledProgram& program,
+                                       const RunRequest& run);
+
+// Tells whether a run decides the size of a result.
+bool DecidesSizes(const CompiledProgram& program);
 
 }  // namespace tensord::server
 
