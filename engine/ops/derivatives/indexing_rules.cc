@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ops/derivatives/product_of_others.h"
 #include "engine/ops/derivatives/rules.h"
 #include "engine/ops/derivatives/terms.h"
 #include "engine/ops/index_windows.h"
@@ -156,7 +158,7 @@ ValueId ExtremeTangent(JvpCall& call, IndexedWindows& windows) {
   return e.Convert(e.Div(sum, e.Convert(count, summed)), operand.dtype);
 }
 
-// The most elements of updates for which each is compared with each.
+// The most elements of updates for which each is compared with each: one kernel, where halves take a few for each bit.
 constexpr int64_t kMostCompared = 1024;
 
 // Returns the number of elements, or -1 if it is not known.
@@ -195,39 +197,41 @@ ValueId OthersByComparing(DerivativeBuilder& graph, IndexedWindows& windows, con
   return e.Reshape(e.Reduce(ReduceKind::kProduct, factors, {0}), update.shape);
 }
 
-DType WiderType(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-    case DType::kBF16:
-      return DType::kF32;
-    case DType::kF32:
-      return DType::kF64;
-    case DType::kC64:
-      return DType::kC128;
-    default:
-      return dtype;
+// Returns the number of elements as the size of an axis.
+absl::StatusOr<Dim> LineOf(const SymbolicShape& shape) {
+  if (shape.size() == 1) return shape[0];
+  DimExpr size(1), bound(1);
+  Extent extent = Extent::kExact;
+  for (const Dim& dim : shape) {
+    ASSIGN_OR_RETURN(size, DimExpr::Multiply(size, dim.size));
+    extent = std::max(extent, dim.extent);
+    if (extent == Extent::kUnknown) continue;
+    ASSIGN_OR_RETURN(bound, DimExpr::Multiply(bound, dim.extent == Extent::kExact ? dim.size : *dim.bound));
   }
+  Dim line(std::move(size));
+  line.extent = extent;
+  if (extent == Extent::kUpperBound) line.bound = std::move(bound);
+  return line;
 }
 
-// The same in linear time: the product of all that are not 0, divided by the update, and 0 where another one is 0. It
-// is computed in a wider dtype, which keeps it in range.
-ValueId OthersByDividing(DerivativeBuilder& graph, IndexedWindows& windows, const TensorType& operand,
-                         ValueId updates) {
+// The same by halves of halves of the updates of a place, for any number of them.
+ValueId OthersByHalves(DerivativeBuilder& graph, IndexedWindows& windows, const SymbolicShape& operand,
+                       ValueId updates) {
   Terms e(graph);
-  const DType dtype = operand.dtype, wide = WiderType(dtype);
-  const ValueId factor = e.Convert(updates, wide);
-  const TensorType update{.dtype = wide, .shape = graph.type(updates).shape};
-  const TensorType wide_operand{.dtype = wide, .shape = operand.shape};
-  const TensorType count_operand{.dtype = DType::kI64, .shape = operand.shape};
-  const TensorType count_update{.dtype = DType::kI64, .shape = update.shape};
-  const ValueId none = e.Zeros(update), one = e.Full(1, update);
-  const ValueId is_zero = e.Compare(CompareDirection::kEq, factor, none);
-  const ValueId rest = e.Select(is_zero, one, factor);
-  const ValueId own_zeros = e.Select(is_zero, e.Full(1, count_update), e.Zeros(count_update));
-  const ValueId zeros = windows.Gather(windows.Scatter(ScatterCombiner::kAdd, e.Zeros(count_operand), own_zeros));
-  const ValueId product = windows.Gather(windows.Scatter(ScatterCombiner::kMultiply, e.Full(1, wide_operand), rest));
-  const ValueId is_only_zero = e.Compare(CompareDirection::kEq, zeros, own_zeros);
-  return e.Convert(e.Select(is_only_zero, e.Div(product, rest), none), dtype);
+  const SymbolicShape shape = graph.type(updates).shape;
+  const absl::StatusOr<Dim> count = LineOf(shape);
+  if (!count.ok()) {
+    graph.Fail(count.status());
+    return {};
+  }
+  const SymbolicShape line = {*count};
+  const ValueId factors = e.Reshape(e.Select(windows.Fits(), updates, e.Fill(1, updates)), line);
+  const ValueId numbers = e.Add(e.Counting(*count), e.Full(1, {.dtype = DType::kI64, .shape = line}));
+  const ValueId nobody = e.Zeros({.dtype = DType::kI64, .shape = operand});
+  const ValueId last = windows.Scatter(ScatterCombiner::kSet, nobody, e.Reshape(numbers, shape));
+  const ValueId groups = e.Reshape(windows.Gather(last), line);
+  return e.Reshape(ProductOfOthers(graph, {.count = *count, .factors = factors, .numbers = numbers, .groups = groups}),
+                   shape);
 }
 
 // Each factor's tangent, times all other factors at its place.
@@ -243,7 +247,7 @@ ValueId ProductTangent(JvpCall& call, IndexedWindows& windows) {
   const int64_t count = CountOf(call.graph.type(updates).shape);
   const bool is_small = count >= 0 && count <= kMostCompared && CountOf(operand.shape) >= 0;
   const ValueId others = is_small ? OthersByComparing(call.graph, windows, operand.shape, updates)
-                                  : OthersByDividing(call.graph, windows, operand, updates);
+                                  : OthersByHalves(call.graph, windows, operand.shape, updates);
   const ValueId slopes = e.Mul(windows.Gather(x), others);
   return windows.Scatter(ScatterCombiner::kAdd, own, e.Mul(call.tangents[2], slopes));
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/autodiff/differentiate.h"
 #include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
@@ -249,7 +250,7 @@ TEST(DerivativesAtEdges, OfMultiplyingScattersStayInRange) {
               ElementsAre(ElementsAre(About(1e-10, 1e-6)), ElementsAre(About(1e-10, 1e-6), 0)));
   EXPECT_THAT(Gradients(scatter(1), {{1e30}, {1e30}}),
               ElementsAre(ElementsAre(About(1e30, 1e-6)), ElementsAre(About(1e30, 1e-6))));
-  // Too many to compare each with each: by division, in a wider dtype.
+  // Too many to compare each with each: by halves, in a wider dtype.
   std::vector<double> many(2000, 1);
   many[0] = many[1] = many[2] = 1e-20, many[3] = many[4] = 1e20;
   const auto gradients = Gradients(scatter(2000), {{1}, many});
@@ -271,6 +272,34 @@ TEST(DerivativesAtEdges, OfMultiplyingScattersAreRightToSecondOrderAtZeros) {
   EXPECT_THAT(SecondDerivatives(scatter, at, "a", "b"), ElementsAre(3, 1));
   EXPECT_THAT(SecondDerivatives(scatter, at, "b", "a"), ElementsAre(0, 1, 3, 0));
   EXPECT_THAT(SecondDerivatives(scatter, {{2, 5}, {0, 0, 0, 9}}, "b", "b"), ElementsAre(2, 0, 2, 0));
+}
+
+// 1,500 updates of 700 places, the first 100 of which have three each and the others two.
+TEST(DerivativesAtEdges, OfManyMultiplyingUpdatesAreRightToSecondOrderAtZeros) {
+  constexpr size_t kUpdates = 1500, kPlaces = 700;
+  std::vector<std::string> places;
+  for (size_t i = 0; i < kUpdates; ++i) places.push_back(absl::StrCat(i % kPlaces));
+  const std::string scatter =
+      absl::StrCat("%i = constant() {value = i32[", kUpdates, "] [", absl::StrJoin(places, ", "),
+                   "]} %y = scatter(%a, %i, %b) {inserted_window_dims = [0], "
+                   "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, "
+                   "combiner = multiply}");
+  std::vector<double> operand(kPlaces, 1), updates(kUpdates, 1);
+  updates[0] = updates[700] = 0, updates[1400] = 3;
+  updates[1] = 2, updates[701] = 5, updates[1401] = 7;
+  operand[1] = 10;
+  const auto gradients = Gradients(scatter, {operand, updates});
+  ASSERT_EQ(gradients.size(), 2u);
+  EXPECT_THAT((std::vector<double>{gradients[0][0], gradients[0][1], gradients[0][2]}), ElementsAre(0, 70, 1));
+  const auto at = [](const std::vector<double>& of) {
+    return std::vector<double>{of[0], of[700], of[1400], of[1], of[701], of[1401], of[2], of[1499], of[699]};
+  };
+  EXPECT_THAT(at(gradients[1]), ElementsAre(0, 0, 0, 350, 140, 100, 1, 1, 1));
+  updates[700] = 4;
+  EXPECT_THAT(at(Gradients(scatter, {operand, updates})[1]), ElementsAre(12, 0, 0, 350, 140, 100, 1, 1, 1));
+  updates[700] = 0;
+  EXPECT_THAT(at(SecondDerivatives(scatter, {operand, updates}, "b", "b")), ElementsAre(3, 3, 0, 120, 90, 70, 2, 2, 1));
+  EXPECT_THAT(at(SecondDerivatives(scatter, {operand, updates}, "b", "a")), ElementsAre(0, 0, 0, 35, 14, 10, 1, 1, 1));
 }
 
 TEST(DerivativesAtEdges, OfPowersAreSymmetricToSecondOrder) {
