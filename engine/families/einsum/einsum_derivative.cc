@@ -61,22 +61,29 @@ ValueId Einsum(DerivativeBuilder& graph, absl::Span<const ValueId> operands, abs
   return graph.Add(op, std::move(attrs), operands);
 }
 
-absl::Status RefuseUnknownRepeats(const EinsumTerms& terms, absl::Span<const TensorType* const> types) {
-  for (size_t i = 0; i < types.size(); ++i) {
-    for (size_t axis = 0; axis < terms.operands[i].size(); ++axis) {
-      const int label = terms.operands[i][axis];
-      if (label == kUnitAxis || !terms.of_ellipsis[static_cast<size_t>(label)]) continue;
-      const Dim &own = types[i]->shape[axis], &size = terms.sizes[static_cast<size_t>(label)];
-      if (own == size) continue;
-      return Refuse(
-          Refusal::kUnsupportedRequest,
-          absl::StrCat("there is no derivative of an ellipsis if only the run tells whether it repeats an "
-                       "axis: axis ",
-                       axis, " of operand ", i, " is ", ToString(own), ", and that of the ellipses ", ToString(size)));
+// The operands and tangents of an einsum, with every axis of an ellipsis repeated that has another size than the
+// ellipses have together, since only the run tells whether it repeats.
+class RepeatedOperands {
+ public:
+  RepeatedOperands(JvpCall& call, const EinsumTerms& terms)
+      : operands(call.operands.begin(), call.operands.end()), tangents(call.tangents.begin(), call.tangents.end()) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const SymbolicShape own = call.graph.type(operands[i]).shape;
+      SymbolicShape whole = own;
+      for (size_t axis = 0; axis < own.size(); ++axis) {
+        const int label = terms.operands[i][axis];
+        if (label == kUnitAxis || !terms.of_ellipsis[static_cast<size_t>(label)]) continue;
+        whole[axis] = terms.sizes[static_cast<size_t>(label)];
+      }
+      if (whole == own) continue;
+      Terms e(call.graph);
+      operands[i] = e.Broadcast(operands[i], whole, AllAxes(whole.size()));
+      if (call.has(i)) tangents[i] = e.Broadcast(tangents[i], whole, AllAxes(whole.size()));
     }
   }
-  return absl::OkStatus();
-}
+
+  DerivativeBuilder::Values operands, tangents;
+};
 
 // A value, its tangent and the labels of its axes. A tangent that is not set is zero.
 struct LabelledDual {
@@ -147,20 +154,16 @@ class DualContraction {
   std::vector<LabelledDual> duals_;
 };
 
-absl::StatusOr<ValueId> TangentAlongPath(JvpCall& call) {
-  std::vector<const TensorType*> types;
-  for (ValueId operand : call.operands) types.push_back(&call.graph.type(operand));
-  ASSIGN_OR_RETURN(const EinsumTerms terms, TermsOf(call.attrs, types));
-  RETURN_IF_ERROR(RefuseUnknownRepeats(terms, types));
+absl::StatusOr<ValueId> TangentAlongPath(JvpCall& call, const EinsumTerms& terms, const RepeatedOperands& repeated) {
   ASSIGN_OR_RETURN(const EinsumPath planned, PathOf(terms, call.attrs));
   DualContraction contraction(terms, &call.graph);
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const AxisLabels& labels = terms.operands[i];
-    const TensorType type = call.graph.type(call.operands[i]);
-    LabelledDual dual{.value = WithoutUnitAxes(call.graph, call.operands[i], labels, type),
+    const TensorType type = call.graph.type(repeated.operands[i]);
+    LabelledDual dual{.value = WithoutUnitAxes(call.graph, repeated.operands[i], labels, type),
                       .tangent = {},
                       .labels = NamedAxes(labels)};
-    if (call.has(i)) dual.tangent = WithoutUnitAxes(call.graph, call.tangents[i], labels, type);
+    if (call.has(i)) dual.tangent = WithoutUnitAxes(call.graph, repeated.tangents[i], labels, type);
     contraction.AddOperand(std::move(dual));
   }
   return contraction.Run(planned.path);
@@ -183,6 +186,23 @@ ValueId Repeated(DerivativeBuilder& graph, ValueId ct, const AxisLabels& reached
   return Einsum(graph, {Terms(graph).Broadcast(ct, shape, std::move(places))}, {all}, axes);
 }
 
+absl::StatusOr<ValueId> TangentOf(JvpCall& call) {
+  std::vector<const TensorType*> types;
+  for (ValueId operand : call.operands) types.push_back(&call.graph.type(operand));
+  ASSIGN_OR_RETURN(const EinsumTerms terms, TermsOf(call.attrs, types));
+  const RepeatedOperands repeated(call, terms);
+  const auto tangents = std::count_if(call.tangents.begin(), call.tangents.end(), [](ValueId t) { return t.is_set(); });
+  if (call.operands.size() > 2 && tangents > 1) return TangentAlongPath(call, terms, repeated);
+  ValueId sum;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    if (!call.has(i)) continue;
+    DerivativeBuilder::Values operands = repeated.operands;
+    operands[i] = repeated.tangents[i];
+    sum = Terms(call.graph).Sum(sum, call.graph.Add(call.op, call.attrs, operands));
+  }
+  return sum;
+}
+
 }  // namespace
 
 void JvpEinsum(JvpCall& call) {
@@ -190,28 +210,16 @@ void JvpEinsum(JvpCall& call) {
     return call.graph.Fail(Refuse(Refusal::kUnsupportedRequest,
                                   "an einsum in another algebra than the standard one has no rule for its derivative"));
   }
-  const auto tangents = std::count_if(call.tangents.begin(), call.tangents.end(), [](ValueId t) { return t.is_set(); });
-  if (call.operands.size() > 2 && tangents > 1) {
-    const absl::StatusOr<ValueId> tangent = TangentAlongPath(call);
-    if (!tangent.ok()) return call.graph.Fail(tangent.status());
-    call.result_tangents[0] = *tangent;
-    return;
-  }
-  ValueId sum;
-  for (size_t i = 0; i < call.operands.size(); ++i) {
-    if (!call.has(i)) continue;
-    DerivativeBuilder::Values operands(call.operands.begin(), call.operands.end());
-    operands[i] = call.tangents[i];
-    sum = Terms(call.graph).Sum(sum, call.graph.Add(call.op, call.attrs, operands));
-  }
-  call.result_tangents[0] = sum;
+  const absl::StatusOr<ValueId> tangent = TangentOf(call);
+  if (!tangent.ok()) return call.graph.Fail(tangent.status());
+  call.result_tangents[0] = *tangent;
 }
 
+// Of the einsums that JvpEinsum writes: axes of ellipses have one size.
 void TransposeEinsum(TransposeCall& call) {
   DerivativeBuilder& graph = call.graph;
   const absl::StatusOr<EinsumTerms> terms = TermsOf(call.attrs, call.operand_types);
   if (!terms.ok()) return graph.Fail(terms.status());
-  if (absl::Status status = RefuseUnknownRepeats(*terms, call.operand_types); !status.ok()) return graph.Fail(status);
   size_t linear = 0;
   while (!call.is_linear(linear)) ++linear;
   std::vector<ValueId> factors = {call.cotangents[0]};

@@ -90,13 +90,10 @@ class FftAdjoint {
   ValueId Undo(const AdjointStep& step, ValueId ct) {
     if (step.kind == FftKind::kIrfft) {
       ct = Transformed(FftKind::kRfft, step, ct);
-      const absl::StatusOr<DimExpr> bins = HalfOf(step.length);
-      if (!bins.ok()) {
-        call_.graph.Fail(bins.status());
-        return {};
-      }
-      shape_[step.axis] = Dim(*bins);
-      ct = e_.Mul(ct, BinWeights(step, call_.graph.type(ct).dtype));
+      if (!call_.graph.ok()) return {};
+      const TensorType bins = call_.graph.type(ct);
+      shape_[step.axis] = bins.shape[step.axis];
+      ct = e_.Mul(ct, BinWeights(step, bins.dtype));
     } else if (step.kind == FftKind::kRfft) {
       // Bins that are not there are zero.
       ct = e_.Resized(ct, shape_, step.axis, Dim(step.length));
@@ -121,11 +118,9 @@ class FftAdjoint {
   // Each bin stands for itself and its conjugate, but for the first, and the middle one of an even length.
   ValueId BinWeights(const AdjointStep& step, DType dtype) {
     const TensorType bins{.dtype = DType::kI64, .shape = {shape_[step.axis]}};
-    Attributes attrs(Def(CoreOp::kIota).attrs);
-    attrs.Set("type", SharedType(bins));
-    const ValueId bin = call_.graph.Add(Def(CoreOp::kIota), std::move(attrs), {});
+    const ValueId bin = e_.Counting(bins.shape[0]);
     const ValueId length = e_.Broadcast(e_.SizeOf(step.length), bins.shape, {});
-    const ValueId is_first = e_.Compare(CompareDirection::kEq, bin, e_.Fill(0, bin));
+    const ValueId is_first = e_.Compare(CompareDirection::kEq, bin, e_.Zeros(bins));
     const ValueId is_middle = e_.Compare(CompareDirection::kEq, e_.Add(bin, bin), length);
     const TensorType weights{.dtype = dtype, .shape = bins.shape};
     const ValueId weight =

@@ -49,8 +49,9 @@ ValueId SumIfRepeated(Terms& e, ValueId ct, SymbolicShape shape, size_t axis, co
   const ValueId sum = e.Reduce(ReduceKind::kSum, ct, {static_cast<int64_t>(axis)});
   std::vector<int64_t> others = AllAxes(shape.size());
   others.erase(others.begin() + static_cast<ptrdiff_t>(axis));
+  const ValueId kept = e.Resized(ct, shape, axis, from);  // padded where 1 was repeated 0 times
   shape[axis] = from;
-  return e.Select(is_kept, e.Head(ct, shape), e.Broadcast(sum, shape, std::move(others)));
+  return e.Select(is_kept, kept, e.Broadcast(sum, shape, std::move(others)));
 }
 
 }  // namespace

@@ -116,13 +116,22 @@ TEST(EinsumDerivatives, AreThoseOfSymbolicSizes) {
                       {"...i,...i->...", {"n,3", "n,3"}}});
 }
 
-TEST(EinsumDerivatives, AreRefusedWhereOnlyTheRunKnowsWhatRepeats) {
-  const Graph graph = Parsed(EinsumCase("equation = \"...i,...i->...\"", {"n,3", "m,3"}), "f64");
-  const absl::Status status = Differentiate(graph, {.mode = DerivativeMode::kVjp, .wrt = {}}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
-  EXPECT_EQ(DetailOf(status)->node, "y");
-  EXPECT_EQ(DetailOf(status)->op, "tensord.einsum.v1.Einsum");
-  EXPECT_TRUE(Differentiate(graph, {.mode = DerivativeMode::kJvp, .wrt = {}}).ok());
+// Symbols that are 1, 3 or 0 as the run decides.
+TEST(EinsumDerivatives, AreThoseOfEllipsesOfWhichOnlyTheRunKnowsWhatRepeats) {
+  const std::vector<EquationCase> cases = {{"...i,...i->...", {"n,2", "m,2"}},
+                                           {"...i,...j->...ij", {"n,1,2", "3,m,2"}},
+                                           {"...,i->i...", {"n", "2"}},
+                                           {"i...,...i->...", {"2,n", "3,2"}},
+                                           {"...i,ij,...j->...", {"n,2", "2,3", "m,3"}},
+                                           {"...,...,...,...->...", {"n", "m", "n", "1"}}};
+  for (const EquationCase& c : cases) {
+    const RuleCase rule = EinsumCase(absl::StrCat("equation = \"", c.equation, "\""), c.shapes);
+    for (const auto& [n, m] :
+         std::vector<std::pair<int64_t, int64_t>>{{1, 3}, {3, 1}, {3, 3}, {1, 1}, {1, 0}, {0, 1}}) {
+      if (n == 0 && c.shapes[1][0] != 'm') continue;  // what it repeats to is known
+      ExpectRightRule(rule, "c128", {{"n", n}, {"m", m}});
+    }
+  }
 }
 
 TEST(EinsumDerivatives, AreRefusedInAnotherAlgebra) {

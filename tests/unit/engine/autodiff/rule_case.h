@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/autodiff/differentiate.h"
@@ -35,14 +36,22 @@ inline Graph Parsed(const RuleCase& c, absl::string_view dtype) {
   return *std::move(graph);
 }
 
-// Arguments for the inputs; a symbol is 3.
-inline std::vector<Literal> RandomArguments(const Graph& graph, double low, double high, std::mt19937_64* random) {
+// The sizes of symbols; 3 of those that are not there.
+using SymbolSizes = absl::flat_hash_map<std::string, int64_t>;
+
+// Arguments for the inputs.
+inline std::vector<Literal> RandomArguments(const Graph& graph, double low, double high, std::mt19937_64* random,
+                                            const SymbolSizes& sizes = {}) {
+  const auto size_of = [&sizes](const DimAtom& atom) -> absl::StatusOr<int64_t> {
+    const auto found = sizes.find(atom.symbol);
+    return found == sizes.end() ? 3 : found->second;
+  };
   std::uniform_real_distribution<double> number(low, high);
   std::vector<Literal> arguments;
   for (const GraphInput& input : graph.inputs()) {
     ConcreteType type{.dtype = input.type.dtype, .shape = {}};
     for (const Dim& dim : input.type.shape) {
-      type.shape.push_back(dim.size.Evaluate([](const DimAtom&) { return absl::StatusOr<int64_t>(3); }).value());
+      type.shape.push_back(dim.size.Evaluate(size_of).value());
     }
     absl::StatusOr<Literal> literal = Literal::Create(type);
     EXPECT_TRUE(literal.ok());
@@ -53,9 +62,10 @@ inline std::vector<Literal> RandomArguments(const Graph& graph, double low, doub
   return arguments;
 }
 
-inline void ExpectRightDerivatives(const Graph& graph, const RuleCase& c, absl::string_view what) {
+inline void ExpectRightDerivatives(const Graph& graph, const RuleCase& c, absl::string_view what,
+                                   const SymbolSizes& sizes = {}) {
   std::mt19937_64 random(7);
-  const std::vector<Literal> arguments = RandomArguments(graph, c.low, c.high, &random);
+  const std::vector<Literal> arguments = RandomArguments(graph, c.low, c.high, &random, sizes);
   const absl::StatusOr<DerivativeErrors> errors = MeasureDerivatives(graph, arguments, &random);
   ASSERT_TRUE(errors.ok()) << c.name << " " << what << ": " << errors.status() << "\n" << PrintGraph(graph);
   EXPECT_LT(errors->jvp, 1e-7) << c.name << " " << what << "\n" << PrintGraph(graph);
@@ -63,16 +73,16 @@ inline void ExpectRightDerivatives(const Graph& graph, const RuleCase& c, absl::
 }
 
 // Checks the function, and the derivatives of its JVP and of its VJP.
-inline void ExpectRightRule(const RuleCase& c, absl::string_view dtype) {
+inline void ExpectRightRule(const RuleCase& c, absl::string_view dtype, const SymbolSizes& sizes = {}) {
   const Graph graph = Parsed(c, dtype);
   if (graph.nodes().empty()) return;
-  ExpectRightDerivatives(graph, c, dtype);
+  ExpectRightDerivatives(graph, c, dtype, sizes);
   for (const DerivativeMode mode : {DerivativeMode::kJvp, DerivativeMode::kVjp}) {
     absl::StatusOr<Graph> derivative = Differentiate(graph, {.mode = mode, .wrt = {}, .keep_outputs = true});
     ASSERT_TRUE(derivative.ok()) << derivative.status();
     const auto guards = InferTypes(&*derivative);
     ASSERT_TRUE(guards.ok()) << guards.status() << "\n" << PrintGraph(*derivative);
-    ExpectRightDerivatives(*derivative, c, mode == DerivativeMode::kJvp ? "of its JVP" : "of its VJP");
+    ExpectRightDerivatives(*derivative, c, mode == DerivativeMode::kJvp ? "of its JVP" : "of its VJP", sizes);
   }
 }
 

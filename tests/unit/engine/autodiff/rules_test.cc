@@ -166,6 +166,8 @@ TEST(DerivativeRules, HoldForSymbolicSizes) {
           "%y = broadcast_in_dim(%s) {shape = [m, n, 2], broadcast_dimensions = [1, 2]}",
           "%i = constant() {value = i32[2] [2, 0]} %y = gather(%s, %i) {offset_dims = [1], collapsed_slice_dims = [0], "
           "start_index_map = [0], index_vector_dim = 1, slice_sizes = [1, 2]}",
+          "%i = constant() {value = i32[3] [2, 0, 2]} %y = scatter(%s, %i, %u) {update_window_dims = [1], "
+          "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1, combiner = multiply}",
           "%y = dot_general(%s, %u) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]}"}) {
       ExpectRightRule({nodes, x, absl::StrCat("%s = sin(%x) ", nodes)}, dtype);
     }

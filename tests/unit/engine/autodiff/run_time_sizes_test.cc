@@ -48,7 +48,13 @@ TEST(RunTimeSizes, HaveDerivatives) {
            absl::StrCat("%u = slice(%s) {start_indices = [0], limit_indices = [3]} %y = scatter(%t, %j, %u) ", scatter,
                         " combiner = set}"),
            absl::StrCat("%u = slice(%s) {start_indices = [0], limit_indices = [3]} %y = scatter(%t, %j, %u) ", scatter,
-                        " combiner = multiply}")}) {
+                        " combiner = multiply}"),
+           absl::StrCat("%i = constant() {value = i64[5] [0, 1, 0, 8, 1]} ",
+                        "%p = dynamic_truncate(%i, %k) {dimension = 0} %y = scatter(%s, %p, %t) ", scatter,
+                        " combiner = multiply}"),
+           "%y = tensord.fft.v1.Fft(%t) {kind = rfft, axes = [0]}",
+           "%y = tensord.fft.v1.Fft(%t) {kind = irfft, axes = [0]}",
+           "%y = tensord.fft.v1.Fft(%t) {kind = irfft, axes = [0], lengths = [7]}"}) {
     const Graph graph = TruncatedGraph(nodes);
     for (const int64_t kept : {3, 4, 9}) {
       std::mt19937_64 random(3);
@@ -89,7 +95,7 @@ TEST(RunTimeSizes, OfBroadcastsMayRepeat) {
   %y = multiply(%b, %c)
   output "y" = %y
 })");
-  for (const auto& [n, m] : std::vector<std::pair<int64_t, int64_t>>{{1, 4}, {4, 4}, {1, 1}}) {
+  for (const auto& [n, m] : std::vector<std::pair<int64_t, int64_t>>{{1, 4}, {4, 4}, {1, 1}, {1, 0}, {0, 0}}) {
     std::mt19937_64 random(5);
     std::uniform_real_distribution<double> number(-1, 1);
     std::vector<Literal> arguments;
