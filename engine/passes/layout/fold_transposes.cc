@@ -11,6 +11,7 @@
 #include "engine/ops/axis_order.h"
 #include "engine/ops/core_ops.h"
 #include "engine/ops/structural.h"
+#include "engine/passes/rewriting/splat.h"
 
 namespace tensord {
 namespace {
@@ -35,6 +36,17 @@ struct StoredValue {
 
 bool AreNumbers(const std::vector<DimExpr>& sizes) {
   return std::all_of(sizes.begin(), sizes.end(), [](const DimExpr& size) { return size.is_constant(); });
+}
+
+// Tells whether a transpose moves nothing but axes of size 1, so that the elements keep their sequence.
+bool MovesUnitAxesOnly(const TensorType& from, const AxisOrder& permutation) {
+  int64_t last = -1;
+  for (int64_t axis : permutation) {
+    if (from.shape[static_cast<size_t>(axis)].size.is(1)) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
 }
 
 class TransposeFolder {
@@ -163,6 +175,13 @@ class TransposeFolder {
       node.attrs = producer->attrs;
       node.attrs.Set("value", std::make_shared<const Literal>(
                                   TransposeLiteral(*producer->attrs.GetLiteral("value"), permutation)));
+    } else if (MovesUnitAxesOnly(new_.type(stored), permutation) && IsExact(type)) {
+      std::vector<DimExpr> sizes;
+      for (const Dim& dim : type.shape) sizes.push_back(dim.size);
+      node.op = &Def(CoreOp::kReshape);
+      node.attrs = Attributes(node.op->attrs);
+      node.attrs.Set("shape", std::move(sizes));
+      node.operands.push_back(stored);
     } else {
       node.op = &Def(CoreOp::kTranspose);
       node.attrs = Attributes(node.op->attrs);
