@@ -6,23 +6,16 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/codegen/index.h"
 #include "backends/cuda/codegen/values.h"
+#include "backends/cuda/codegen/vectors.h"
 #include "engine/base/rounding.h"
 
 namespace tensord {
 namespace {
 
-constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kBlocksPerProcessor = 8;
 constexpr int32_t kUsualMapThreads = 256;  // of a block
 
 bool IsPointwise(const MicroInstruction& instruction) { return instruction.level != MicroLevel::kUniform; }
-
-// The way in which the neighbours of a thread read.
-enum class Reading : uint8_t {
-  kOnce,    // one element for all
-  kVector,  // neighbours in memory, aligned
-  kEach,
-};
 
 class MapPrinter {
  public:
@@ -70,19 +63,7 @@ class MapPrinter {
   // Elements that a thread computes side by side: a power of two.
   int64_t Width() const {
     if (program_.axes.empty()) return 1;
-    int64_t largest = 2, pointwise = 0;
-    for (const MicroInstruction& instruction : program_.instructions) {
-      if (!IsPointwise(instruction)) continue;
-      ++pointwise;
-      if (instruction.kind == MicroKind::kLoad && instruction.access.strides[0] != 1) continue;
-      if (instruction.kind == MicroKind::kLoad) largest = std::max(largest, SizeOf(instruction.dtype));
-    }
-    for (const MicroResult& result : program_.results) {
-      largest = std::max(largest, SizeOf(program_.instructions[static_cast<size_t>(result.value)].dtype));
-    }
-    int64_t width = std::min(kVectorBytes, writer_.options().pointer_alignment_bytes) / largest;
-    // Long bodies have enough to do without, and would only fill the registers.
-    width = std::min<int64_t>(width, pointwise > 96 ? 1 : pointwise > 48 ? 2 : 8);
+    int64_t width = CudaVectorWidth(program_, std::min(kCudaVectorBytes, writer_.options().pointer_alignment_bytes));
     const int64_t threads_at_once = int64_t{writer_.options().num_processors} * MaxThreads();
     while (width > 1 && points_ / width < threads_at_once) width /= 2;
     if (program_.axes.size() > 1) {
@@ -91,13 +72,8 @@ class MapPrinter {
     return std::max<int64_t>(width, 1);
   }
 
-  Reading ReadingOf(const MicroInstruction& load) const {
-    const MicroAccess& access = load.access;
-    if (width_ == 1) return Reading::kOnce;
-    if (access.strides[0] == 0) return Reading::kOnce;
-    bool is_vector = load.kind == MicroKind::kLoad && access.strides[0] == 1 && access.offset % width_ == 0;
-    for (size_t d = 1; d < access.strides.size(); ++d) is_vector &= access.strides[d] % width_ == 0;
-    return is_vector ? Reading::kVector : Reading::kEach;
+  CudaReading ReadingOf(const MicroInstruction& load) const {
+    return CudaReadingOf(load, width_, writer_.options().pointer_alignment_bytes);
   }
 
   void Loop(int64_t groups, int64_t threads) {
@@ -142,9 +118,9 @@ class MapPrinter {
     for (size_t v = 0; v < addresses.size(); ++v) {
       const MicroInstruction& instruction = program_.instructions[v];
       if (addresses[v].empty()) continue;
-      const Reading reading = ReadingOf(instruction);
-      if (reading == Reading::kOnce) writer_.Value(static_cast<int32_t>(v), addresses[v]);
-      if (reading == Reading::kVector) {
+      const CudaReading reading = ReadingOf(instruction);
+      if (reading == CudaReading::kOnce) writer_.Value(static_cast<int32_t>(v), addresses[v]);
+      if (reading == CudaReading::kVector) {
         UseVector();
         writer_.Line("const Vector<", CudaStorage(instruction.dtype), ", ", width_, "> w", v, " = LoadVector<", width_,
                      ">(t", instruction.tensor, " + ", addresses[v], Left(), ");");
@@ -167,13 +143,13 @@ class MapPrinter {
       return;
     }
     switch (ReadingOf(instruction)) {
-      case Reading::kOnce:
+      case CudaReading::kOnce:
         return;
-      case Reading::kVector:
+      case CudaReading::kVector:
         writer_.Line("const ", CudaType(instruction.dtype), " v", v, " = ",
                      CudaLoaded(instruction.dtype, absl::StrCat("w", v, ".at[j]")), ";");
         return;
-      case Reading::kEach:
+      case CudaReading::kEach:
         writer_.Value(value, absl::StrCat(address, " + j * ", instruction.access.strides[0]));
         return;
     }

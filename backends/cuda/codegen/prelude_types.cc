@@ -77,9 +77,15 @@ TENSORD_FN f32 ToFloat(F16 x) { return F16Value(x.bits); }
   u16 bits;
 };
 TENSORD_FN BF16 ToBF16(f32 x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800  // one instruction there
+  BF16 rounded;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded.bits) : "f"(x));
+  return rounded;
+#else
   const u32 bits = __float_as_uint(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return BF16{(u16)(bits >> 16 | 0x40u)};
   return BF16{(u16)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
+#endif
 }
 TENSORD_FN f32 ToFloat(BF16 x) { return __uint_as_float((u32)x.bits << 16); }
 )"},

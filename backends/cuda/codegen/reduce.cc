@@ -2,20 +2,21 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <optional>
 #include <vector>
 
 #include "backends/cuda/codegen/index.h"
 #include "backends/cuda/codegen/reduce_plan.h"
+#include "backends/cuda/codegen/reduce_walk.h"
 #include "backends/cuda/codegen/values.h"
 #include "engine/base/rounding.h"
 
 namespace tensord {
 namespace {
 
-// Terms that a lane adds one after the other before it begins a sum of sums.
-constexpr int64_t kLongestChain = 64;
+// Lanes that join the parts of a column, and neighbouring columns of such a block.
+constexpr int64_t kColumnLanes = 8;
+constexpr int64_t kJoinedColumns = 32;
 
 class ReducePrinter {
  public:
@@ -24,8 +25,7 @@ class ReducePrinter {
         program_(writer->program()),
         kernel_(*kernel),
         plan_(PlanCudaReduce(program_, writer->options())),
-        reduced_type_(CudaIndex("j", program_, CudaIndex::Axes::kReduced).type()),
-        suffix_(reduced_type_ == "u32" ? "u" : "ull") {
+        walk_(writer, &plan_) {
     if (plan_.reduced == 0) DropPoints();
     int64_t stride = 1;
     for (const MicroAxis& axis : program_.axes) {
@@ -81,22 +81,43 @@ class ReducePrinter {
     OpenLaunch("", plan_.blocks, plan_.lanes, plan_.group, plan_.join_bytes + plan_.carry_bytes);
     writer_.UniformValues(needed_);
     writer_.StoreUniformResults();
-    OpenBlocks(plan_.blocks, /*splits=*/1, plan_.lanes, plan_.group, plan_.is_rows);
+    OpenBlocks(plan_.blocks, /*splits=*/1, plan_.lanes, plan_.group, plan_.is_rows, plan_.kept_width());
     DeclareKeptAddresses();
-    KeptValues(0);
-    StoreKeptResults(0);
-    DeclareCarried();
+    if (kept_width_ == 1) {
+      KeptValues(0);
+      StoreKeptResults(0);
+    }
+    walk_.DeclarePlaces();
     for (const CudaPass& pass : plan_.passes) {
-      PassLoop(pass);
-      for (int32_t v : pass.reductions) {
-        const DType dtype = At(v).dtype;
-        writer_.Line("const ", CudaType(dtype), " v", v, " = ",
-                     CudaConvert(CudaAccumulator(dtype), dtype, Joined(v), &writer_.prelude()), ";");
+      walk_.Pass(pass, &*kept_, !is_there_.empty());
+      if (kept_width_ > 1) {
+        if (pass.number == 0) JoinColumns(pass);
+        continue;
       }
+      for (int32_t v : pass.reductions) DeclareJoined(v);
       KeptValues(pass.number + 1);
       StoreKeptResults(pass.number + 1);
     }
     CloseBlocks();
+  }
+
+  // Prints all that follows the pass of neighbouring columns: it is their only one.
+  void JoinColumns(const CudaPass& pass) {
+    needed_ = NeededValues(program_, ResultsAt(MicroLevel::kKept, std::nullopt));
+    DeclareResultVectors(/*stages=*/2);
+    walk_.OpenNeighbours(kept_width_);
+    KeptValues(0);
+    for (int32_t v : pass.reductions) DeclareJoined(v);
+    KeptValues(1);
+    FillResultVectors(/*stages=*/2);
+    walk_.CloseNeighbours(kept_width_);
+    StoreResultVectors(/*stages=*/2, "");
+  }
+
+  void DeclareJoined(int32_t v) {
+    const DType dtype = At(v).dtype;
+    writer_.Line("const ", CudaType(dtype), " v", v, " = ",
+                 CudaConvert(CudaAccumulator(dtype), dtype, Joined(v), &writer_.prelude()), ";");
   }
 
   // ---- A launch for each pass, and one that joins its parts ----
@@ -126,47 +147,94 @@ class ReducePrinter {
                pass.reductions.empty() ? 0 : plan_.join_bytes);
     writer_.UniformValues(needed_);
     if (is_first) writer_.StoreUniformResults();
-    OpenBlocks(plan_.blocks, plan_.splits, plan_.lanes, plan_.group, plan_.is_rows);
+    OpenBlocks(plan_.blocks, plan_.splits, plan_.lanes, plan_.group, plan_.is_rows, plan_.kept_width());
     DeclareKeptAddresses();
-    for (int32_t stage = 0; stage <= pass.number; ++stage) KeptValues(stage);
-    if (is_first) StoreKeptResults(0, "split == 0 && ");
-    PassLoop(pass);
-    for (int32_t v : pass.reductions) {
-      const DType accumulator = CudaAccumulator(At(v).dtype);
-      writer_.Line("const ", CudaType(accumulator), " s", v, " = ", Joined(v), ";");
-      writer_.Line("if (", is_there_, "lane == 0) ", Scratch(accumulator, partials_[static_cast<size_t>(v)], ""),
-                   "[(u64)k * ", plan_.splits, " + split] = ", CudaStored(accumulator, absl::StrCat("s", v)), ";");
+    if (kept_width_ == 1) {
+      for (int32_t stage = 0; stage <= pass.number; ++stage) KeptValues(stage);
+      if (is_first) StoreKeptResults(0, "split == 0 && ");
+    }
+    walk_.Pass(pass, &*kept_, !is_there_.empty());
+    if (kept_width_ > 1) {
+      PartsOfColumns(pass);
+    } else {
+      for (int32_t v : pass.reductions) {
+        const DType accumulator = CudaAccumulator(At(v).dtype);
+        writer_.Line("const ", CudaType(accumulator), " s", v, " = ", Joined(v), ";");
+        writer_.Line("if (", is_there_, "lane == 0) ", Partial(v, "", "split"), " = ",
+                     CudaStored(accumulator, absl::StrCat("s", v)), ";");
+      }
     }
     CloseBlocks();
+  }
+
+  void PartsOfColumns(const CudaPass& pass) {
+    writer_.prelude().Use("Vector");
+    needed_ = NeededValues(program_, ResultsAt(MicroLevel::kKept, 0));
+    DeclareResultVectors(/*stages=*/1);
+    for (int32_t v : pass.reductions) {
+      writer_.Line("Vector<", CudaStorage(CudaAccumulator(At(v).dtype)), ", ", kept_width_, "> s", v, ";");
+    }
+    walk_.OpenNeighbours(kept_width_);
+    KeptValues(0);
+    for (int32_t v : pass.reductions) {
+      writer_.Line("s", v, ".at[q] = ", CudaStored(CudaAccumulator(At(v).dtype), Joined(v)), ";");
+    }
+    FillResultVectors(/*stages=*/1);
+    walk_.CloseNeighbours(kept_width_);
+    StoreResultVectors(/*stages=*/1, "split == 0 && ");
+    for (int32_t v : pass.reductions) {
+      writer_.Line("if (", is_there_, "lane == 0) StoreVector(&", Partial(v, "", "split"), ", s", v, ");");
+    }
   }
 
   void JoinPartsOf(const CudaPass& pass) {
     const int32_t stage = pass.number + 1;
     needed_ = NeededValues(program_, ResultsAt(MicroLevel::kKept, stage));
-    const int64_t lanes =
-        std::min<int64_t>(32, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan_.splits))));
-    const int64_t group = std::max<int64_t>(1, std::min(128, writer_.options().max_threads_per_block) / lanes);
+    const int64_t max_threads = writer_.options().max_threads_per_block;
+    const int64_t parts = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan_.splits)));
+    // Parts lie as those that are read side by side: of a row, or of neighbouring columns.
+    const int64_t lanes = plan_.is_rows
+                              ? std::min<int64_t>(32, parts)
+                              : std::min({kColumnLanes, parts, std::max<int64_t>(max_threads / kJoinedColumns, 1)});
+    const int64_t group =
+        plan_.is_rows ? std::max<int64_t>(1, std::min<int64_t>(128, max_threads) / lanes) : kJoinedColumns;
     const int64_t blocks = CeilDiv(plan_.kept, group);
-    OpenLaunch(absl::StrCat("_", pass.number, "_join"), blocks, lanes, group, 0);
+    int64_t shared_bytes = 0;
+    for (int32_t v : pass.reductions) {
+      if (plan_.is_rows || lanes == 1) continue;
+      shared_bytes = std::max(shared_bytes, lanes * group * SizeOf(CudaAccumulator(At(v).dtype)));
+    }
+    OpenLaunch(absl::StrCat("_", pass.number, "_join"), blocks, lanes, group, shared_bytes);
     writer_.UniformValues(needed_);
-    OpenBlocks(blocks, /*splits=*/1, lanes, group, /*is_rows=*/true);
+    OpenBlocks(blocks, /*splits=*/1, lanes, group, plan_.is_rows, /*width=*/1);
+    kept_width_ = 1;
     DeclareKeptAddresses();
     for (int32_t v : pass.reductions) {
       const DType dtype = At(v).dtype, accumulator = CudaAccumulator(dtype);
-      const std::string part = absl::StrCat(Scratch(accumulator, partials_[static_cast<size_t>(v)], "const "),
-                                            "[(u64)k * ", plan_.splits, " + part]");
-      DeclareAccumulator("a", v);
+      walk_.DeclareAccumulator("a", v, 1);
       writer_.Open("for (u32 part = lane; part < ", plan_.splits, "u; part += ", lanes, "u)");
-      Accumulate("a", v, CudaLoaded(accumulator, part));
+      walk_.Accumulate(absl::StrCat("a", v), v, CudaLoaded(accumulator, Partial(v, "const ", "part")));
       writer_.Close();
-      writer_.Line("const ", CudaType(dtype), " v", v, " = ",
-                   CudaConvert(accumulator, dtype, JoinedLanes(v, lanes), &writer_.prelude()), ";");
+      const std::string a = absl::StrCat("a", v);
+      writer_.Line(
+          "const ", CudaType(dtype), " v", v, " = ",
+          CudaConvert(accumulator, dtype, plan_.is_rows ? JoinedLanes(v, a, lanes) : JoinedPanel(v, a, lanes, group),
+                      &writer_.prelude()),
+          ";");
       writer_.Line("if (", is_there_, "lane == 0) ", Scratch(dtype, values_[static_cast<size_t>(v)], ""),
                    "[k] = ", CudaStored(dtype, absl::StrCat("v", v)), ";");
     }
     for (int32_t s = 0; s <= stage; ++s) KeptValues(s, /*joined_stage=*/stage);
     StoreKeptResults(stage);
     CloseBlocks();
+    kept_width_ = plan_.kept_width();
+  }
+
+  // Returns a part's accumulator in the scratch memory: beside it are those of the same row, or of the next columns.
+  std::string Partial(int32_t v, absl::string_view qualifier, absl::string_view part) const {
+    const std::string place = plan_.is_rows ? absl::StrCat("[(u64)k * ", plan_.splits, " + ", part, "]")
+                                            : absl::StrCat("[(u64)", part, " * ", plan_.kept, " + k]");
+    return Scratch(CudaAccumulator(At(v).dtype), partials_[static_cast<size_t>(v)], qualifier) + place;
   }
 
   // Places the values and the parts' accumulators by reduction, in bytes from the beginning of the scratch memory.
@@ -204,7 +272,7 @@ class ReducePrinter {
   }
 
   // The block's kept index of a thread, "k", its lane, and with splits the part of the reduced range, "split".
-  void OpenBlocks(int64_t blocks, int64_t splits, int64_t lanes, int64_t group, bool is_rows) {
+  void OpenBlocks(int64_t blocks, int64_t splits, int64_t lanes, int64_t group, bool is_rows, int64_t width) {
     kept_.emplace("k", program_, CudaIndex::Axes::kKept);
     const absl::string_view type = kept_->type();
     const absl::string_view suffix = type == "u32" ? "u" : "ull";
@@ -214,7 +282,7 @@ class ReducePrinter {
       block = "b";
     }
     if (splits > 1) {
-      writer_.Line("const ", reduced_type_, " split = ", block, " % ", splits, "u;");
+      writer_.Line("const ", walk_.type(), " split = ", block, " % ", splits, "u;");
       block = absl::StrCat(block, " / ", splits, "u");
     }
     const std::string fast = absl::StrCat("threadIdx.x % ", is_rows ? lanes : group, "u");
@@ -222,15 +290,16 @@ class ReducePrinter {
     writer_.Line("const u32 lane = ", lanes == 1 ? "0" : is_rows ? fast : slow, ";");
     std::string place = absl::StrCat("(", type, ")(", block, ")");
     if (group > 1) absl::StrAppend(&place, " * ", group, suffix, " + ", is_rows ? slow : fast);
+    if (width > 1) place = absl::StrCat("(", place, ") * ", width, suffix);
     is_there_ = "";
-    if (plan_.kept % group == 0) {
+    if (plan_.kept % (group * width) == 0) {
       writer_.Line("const ", type, " k = ", place, ";");
       return;
     }
     // Threads beyond the last kept index compute it as well, and store nothing: the others need them to join.
     writer_.Line("const ", type, " place = ", place, ";");
     writer_.Line("const bool is_there = place < ", plan_.kept, suffix, ";");
-    writer_.Line("const ", type, " k = is_there ? place : ", plan_.kept - 1, suffix, ";");
+    writer_.Line("const ", type, " k = is_there ? place : ", plan_.kept - width, suffix, ";");
     is_there_ = "is_there && ";
   }
 
@@ -242,7 +311,7 @@ class ReducePrinter {
   // ---- Values by kept index ----
 
   std::string KeptAddress(const MicroAccess& access) {
-    return CudaSum(access.offset, kept_->Offset(access, CudaIndexCast(program_, access)), "0");
+    return CudaReduceWalk::KeptAddress(program_, access, kept_width_, &*kept_);
   }
 
   // The coordinates of the kept index that values of either level need.
@@ -292,6 +361,43 @@ class ReducePrinter {
     writer_.Close();
   }
 
+  // Calls `print` with the number of each kept result of the first stages.
+  template <typename F>
+  void ForKeptResults(int32_t stages, F print) const {
+    for (size_t r = 0; r < program_.results.size(); ++r) {
+      if (writer_.Computed(r).level == MicroLevel::kKept && writer_.Computed(r).stage < stages) print(r);
+    }
+  }
+
+  // Results of neighbouring columns: "y0", filled in the loop over these, and stored behind it.
+  void DeclareResultVectors(int32_t stages) {
+    ForKeptResults(stages, [&](size_t r) {
+      writer_.prelude().Use("Vector");
+      writer_.Line("Vector<", CudaStorage(writer_.Computed(r).dtype), ", ", kept_width_, "> y", r, ";");
+    });
+  }
+  void FillResultVectors(int32_t stages) {
+    ForKeptResults(stages, [&](size_t r) {
+      writer_.Line("y", r,
+                   ".at[q] = ", CudaStored(writer_.Computed(r).dtype, absl::StrCat("v", program_.results[r].value)),
+                   ";");
+    });
+  }
+  void StoreResultVectors(int32_t stages, absl::string_view condition) {
+    ForKeptResults(stages, [&](size_t r) {
+      writer_.Open("if (", is_there_, condition, "lane == 0)");
+      const int64_t bytes = kept_width_ * SizeOf(writer_.Computed(r).dtype);
+      if (writer_.options().pointer_alignment_bytes % bytes == 0) {
+        writer_.Line("StoreVector(r", r, " + k, y", r, ");");
+      } else {
+        walk_.OpenNeighbours(kept_width_);
+        writer_.Line("r", r, "[k + q] = y", r, ".at[q];");
+        walk_.CloseNeighbours(kept_width_);
+      }
+      writer_.Close();
+    });
+  }
+
   // Returns the values of results at a level, of one stage or of all.
   std::vector<int32_t> ResultsAt(MicroLevel level, std::optional<int32_t> stage) const {
     std::vector<int32_t> values;
@@ -311,142 +417,26 @@ class ReducePrinter {
     for (size_t r : pass.results) targets->push_back(program_.results[r].value);
   }
 
-  // ---- Passes ----
-
-  void DeclareCarried() {
-    is_carried_.assign(program_.instructions.size(), false);
-    for (const CudaPass& pass : plan_.passes) {
-      for (int32_t v : pass.carried) is_carried_[static_cast<size_t>(v)] = true;
-    }
-    int64_t offset = plan_.join_bytes;
-    for (size_t v = 0; v < is_carried_.size(); ++v) {
-      if (!is_carried_[v]) continue;
-      const absl::string_view type = CudaType(program_.instructions[v].dtype);
-      UseCudaType(program_.instructions[v].dtype, &writer_.prelude());
-      if (plan_.carry == CudaCarry::kRegisters) {
-        writer_.Line(type, " c", v, "[", plan_.items(), "];");
-      } else {
-        writer_.Line(type, "* const c", v, " = reinterpret_cast<", type, "*>(tensord_shared + ", offset,
-                     ") + threadIdx.x;");
-        offset += plan_.items() * plan_.threads() * SizeOf(program_.instructions[v].dtype);
-      }
-    }
-  }
-
-  std::string Carried(int32_t v) const {
-    if (plan_.carry == CudaCarry::kRegisters) return absl::StrCat("c", v, "[n]");
-    return absl::StrCat("c", v, "[n * ", plan_.threads(), "]");
-  }
-
-  void PassLoop(const CudaPass& pass) {
-    for (int32_t v : pass.reductions) DeclareAccumulator("a", v);
-    if (plan_.reduced == 0 || (pass.reductions.empty() && pass.results.empty())) return;
-    if (plan_.carry != CudaCarry::kNone) {
-      ItemLoop(pass);
-      return;
-    }
-    std::string begin = "lane", end = absl::StrCat(plan_.reduced, suffix_);
-    if (plan_.splits > 1) {
-      writer_.Line("const ", reduced_type_, " begin = split * ", plan_.split_length, suffix_, ";");
-      writer_.Line("const ", reduced_type_, " end = begin + ", plan_.split_length, suffix_, " < ", end, " ? begin + ",
-                   plan_.split_length, suffix_, " : ", end, ";");
-      begin = "begin + lane";
-      end = "end";
-    }
-    const bool is_long = plan_.items() > kLongestChain && !pass.reductions.empty();
-    if (!is_long) {
-      writer_.Open("for (", reduced_type_, " j = ", begin, "; j < ", end, "; j += ", plan_.lanes, suffix_, ")");
-      Point(pass, "a");
-      writer_.Close();
-      return;
-    }
-    const double root = std::sqrt(static_cast<double>(plan_.items()));
-    const int64_t chain = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(root)));
-    writer_.Open("for (", reduced_type_, " from = ", begin, "; from < ", end, "; from += ", chain * plan_.lanes,
-                 suffix_, ")");
-    for (int32_t v : pass.reductions) DeclareAccumulator("p", v);
-    writer_.Open("for (", reduced_type_, " j = from; j < ", end, " && j - from < ", chain * plan_.lanes, suffix_,
-                 "; j += ", plan_.lanes, suffix_, ")");
-    Point(pass, "p");
-    writer_.Close();
-    for (int32_t v : pass.reductions) Accumulate("a", v, absl::StrCat("p", v));
-    writer_.Close();
-  }
-
-  // Prints the loop in which a thread numbers its points, to find carried values again.
-  void ItemLoop(const CudaPass& pass) {
-    if (plan_.carry == CudaCarry::kRegisters) writer_.Raw("#pragma unroll");
-    writer_.Open("for (int n = 0; n < ", plan_.items(), "; ++n)");
-    if (plan_.reduced > 1) writer_.Line("const ", reduced_type_, " j = lane + n * ", plan_.lanes, suffix_, ";");
-    if (plan_.reduced % plan_.lanes != 0) writer_.Line("if (j >= ", plan_.reduced, suffix_, ") break;");
-    Point(pass, "a");
-    writer_.Close();
-  }
-
-  void Point(const CudaPass& pass, absl::string_view accumulators) {
-    // Each loop declares the coordinates that it needs.
-    reduced_.emplace("j", program_, CudaIndex::Axes::kReduced);
-    const auto address = [this](const MicroAccess& access) {
-      const absl::string_view cast = CudaIndexCast(program_, access);
-      return CudaSum(access.offset, kept_->Offset(access, cast), reduced_->Offset(access, cast));
-    };
-    std::vector<std::string> addresses;
-    for (int32_t v : pass.values) {
-      const MicroInstruction& instruction = At(v);
-      const bool has_access = instruction.kind == MicroKind::kLoad || instruction.kind == MicroKind::kIota;
-      addresses.push_back(has_access ? address(instruction.access) : "");
-    }
-    const std::string stored = pass.results.empty() ? "" : address(dense_);
-    for (const std::string& line : reduced_->TakeDeclarations()) writer_.Line(line);
-    for (int32_t v : pass.carried) {
-      writer_.Line("const ", CudaType(At(v).dtype), " v", v, " = ", Carried(v), ";");
-    }
-    for (size_t i = 0; i < pass.values.size(); ++i) {
-      const int32_t v = pass.values[i];
-      writer_.Value(v, addresses[i]);
-      if (plan_.carry != CudaCarry::kNone && is_carried_[static_cast<size_t>(v)]) {
-        writer_.Line(Carried(v), " = v", v, ";");
-      }
-    }
-    for (int32_t v : pass.reductions) {
-      const DType dtype = At(v).dtype;
-      Accumulate(accumulators, v,
-                 CudaConvert(dtype, CudaAccumulator(dtype), absl::StrCat("v", At(v).operands[0]), &writer_.prelude()));
-    }
-    if (pass.results.empty()) return;
-    if (!is_there_.empty()) writer_.Open("if (is_there)");
-    for (size_t r : pass.results) writer_.StoreResult(r, stored);
-    if (!is_there_.empty()) writer_.Close();
-  }
-
-  // ---- Accumulators ----
-
-  void DeclareAccumulator(absl::string_view prefix, int32_t v) {
-    const DType dtype = At(v).dtype;
-    UseCudaType(CudaAccumulator(dtype), &writer_.prelude());
-    writer_.Line(CudaType(CudaAccumulator(dtype)), " ", prefix, v, " = ",
-                 CudaNeutral(At(v).reduce, dtype, &writer_.prelude()), ";");
-  }
-
-  void Accumulate(absl::string_view prefix, int32_t v, const std::string& x) {
-    const std::string combiner = CudaCombiner(At(v).reduce, At(v).dtype, &writer_.prelude());
-    writer_.Line(prefix, v, " = ", combiner, "(", prefix, v, ", ", x, ");");
-  }
+  // ---- Joining ----
 
   // Returns the lanes' accumulators joined: the same for all lanes.
   std::string Joined(int32_t v) {
-    if (plan_.is_rows) return JoinedLanes(v, plan_.lanes);
-    if (plan_.lanes == 1) return absl::StrCat("a", v);
-    writer_.prelude().Use("JoinPanel");
-    return absl::StrCat("JoinPanel<", plan_.lanes, ", ", plan_.group, ">(a", v, ", ", Combiner(v), ", ", Shared(v),
-                        ")");
+    const std::string accumulator = walk_.Accumulator("a", v);
+    return plan_.is_rows ? JoinedLanes(v, accumulator, plan_.lanes)
+                         : JoinedPanel(v, accumulator, plan_.lanes, plan_.group);
   }
 
-  std::string JoinedLanes(int32_t v, int64_t lanes) {
-    if (lanes == 1) return absl::StrCat("a", v);
+  std::string JoinedPanel(int32_t v, const std::string& accumulator, int64_t lanes, int64_t group) {
+    if (lanes == 1) return accumulator;
+    writer_.prelude().Use("JoinPanel");
+    return absl::StrCat("JoinPanel<", lanes, ", ", group, ">(", accumulator, ", ", Combiner(v), ", ", Shared(v), ")");
+  }
+
+  std::string JoinedLanes(int32_t v, const std::string& accumulator, int64_t lanes) {
+    if (lanes == 1) return accumulator;
     const bool in_warp = lanes <= 32;
     writer_.prelude().Use(in_warp ? "JoinWarp" : "JoinRow");
-    return absl::StrCat(in_warp ? "JoinWarp<" : "JoinRow<", lanes, ">(a", v, ", ", Combiner(v),
+    return absl::StrCat(in_warp ? "JoinWarp<" : "JoinRow<", lanes, ">(", accumulator, ", ", Combiner(v),
                         in_warp ? "" : absl::StrCat(", ", Shared(v)), ")");
   }
 
@@ -464,15 +454,13 @@ class ReducePrinter {
   const MicroProgram& program_;
   KernelText& kernel_;
   CudaReducePlan plan_;
-  const absl::string_view reduced_type_;
-  const absl::string_view suffix_;  // of unsigned literals of that type
-  MicroAccess dense_;               // of results with an element a point
+  CudaReduceWalk walk_;
+  MicroAccess dense_;  // of results with an element a point
   // The kept index of the launch that is being printed.
   std::optional<CudaIndex> kept_;
-  std::optional<CudaIndex> reduced_;
-  std::vector<bool> needed_;      // by value
-  std::vector<bool> is_carried_;  // by value
-  std::string is_there_;          // a condition for stores, with its "&& "
+  int64_t kept_width_ = plan_.kept_width();  // of the launch that is being printed
+  std::vector<bool> needed_;                 // by value
+  std::string is_there_;                     // a condition for stores, with its "&& "
   bool has_block_loop_ = false;
   // By value: the place of a reduction in the scratch memory.
   std::vector<int64_t> values_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "backends/cuda/codegen/values.h"
+#include "backends/cuda/codegen/vectors.h"
 #include "engine/base/rounding.h"
 
 namespace tensord {
@@ -14,45 +15,95 @@ namespace {
 constexpr int64_t kWarp = 32;
 // Items that a lane has before it is worth another lane.
 constexpr int64_t kItemsPerLane = 4;
-// Threads of a block where there are blocks enough.
+// Threads of a block where there are blocks enough, and threads that a processor has room for.
 constexpr int64_t kUsualThreads = 256;
+constexpr int64_t kThreadsPerProcessor = 2048;
 // 32-bit registers that a thread may keep for the next pass, and instructions that its unrolled loop may have.
 constexpr int64_t kCarriedWords = 32;
-constexpr int64_t kUnrolledInstructions = 256;
+constexpr int64_t kUnrolledInstructions = 512;
+// 32-bit registers that neighbouring columns may take for their accumulators.
+constexpr int64_t kAccumulatorWords = 16;
 
 int64_t PowerOfTwo(int64_t at_least) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(at_least, 1))));
 }
 
-void PlanThreads(const MicroProgram& program, const CudaOptions& options, CudaReducePlan* plan) {
+int64_t Words(DType dtype) { return CeilDiv(SizeOf(dtype), 4); }
+
+// Neighbouring columns have their kept values side by side only behind the one pass that they need: other programs read
+// a warp's elements at once, which is enough.
+bool TakesNeighbouringColumns(const MicroProgram& program, int64_t* accumulator_words) {
+  for (const MicroInstruction& instruction : program.instructions) {
+    if (instruction.kind != MicroKind::kReduce) continue;
+    if (instruction.stage > 1) return false;
+    *accumulator_words += Words(CudaAccumulator(instruction.dtype));
+  }
+  return std::none_of(program.results.begin(), program.results.end(), [&](const MicroResult& result) {
+    return program.instructions[static_cast<size_t>(result.value)].level == MicroLevel::kFull;
+  });
+}
+
+int64_t WidthOf(const MicroProgram& program, const CudaOptions& options, const CudaReducePlan& plan) {
+  if (program.axes.empty() || plan.kept == 0 || plan.reduced == 0) return 1;
+  int64_t width = CudaVectorWidth(program, kCudaVectorBytes);
+  while (width > 1 && program.axes[0].size % width != 0) width /= 2;
+  if (plan.is_rows) return width;
+  int64_t accumulator_words = 0;
+  if (!TakesNeighbouringColumns(program, &accumulator_words)) return 1;
+  while (width > 1 && width * accumulator_words > kAccumulatorWords) width /= 2;
+  while (width > 1 && plan.kept / width < kWarp) width /= 2;
+  const int64_t threads_at_once = int64_t{options.num_processors} * kUsualThreads;
+  while (width > 1 && plan.reduced / kItemsPerLane < threads_at_once / (plan.kept / width)) width /= 2;
+  return width;
+}
+
+// Returns the lanes of a row where there are many rows: few, so that joining takes little, and as many as it takes to
+// keep `carried_words` an element in registers.
+int64_t LanesOfManyRows(const CudaOptions& options, const CudaReducePlan& plan, int64_t carried_words) {
+  const int64_t most = options.max_threads_per_block;
+  const int64_t usual = std::min(kUsualThreads, most);
+  const int64_t wanted = PowerOfTwo(CeilDiv(plan.reduced, kCarriedWords / std::clamp<int64_t>(carried_words, 1, 32)));
+  if (carried_words == 0) return std::clamp(wanted, std::min(kWarp, usual), usual);
+  if (wanted <= most) return std::max(wanted, std::min(kWarp, most));
+  // Too long for registers: for shared memory perhaps, which all threads of a processor use then.
+  const bool fits = plan.reduced <= options.max_shared_bytes / (4 * carried_words);
+  return fits ? most : usual;
+}
+
+void PlanThreads(const CudaOptions& options, int64_t carried_words, CudaReducePlan* plan) {
   const int64_t max_threads = options.max_threads_per_block;
   const bool is_crowded = plan->kept >= int64_t{options.num_processors} * 4;
   const int64_t limit = is_crowded ? std::min(kUsualThreads, max_threads) : max_threads;
-  const int64_t useful_lanes = PowerOfTwo(CeilDiv(plan->reduced, kItemsPerLane));
-  plan->is_rows = program.axes.empty() || program.axes[0].is_reduced;
+  const int64_t places = plan->kept / plan->kept_width();
+  const int64_t useful_lanes = PowerOfTwo(CeilDiv(plan->reduced, std::max(kItemsPerLane, plan->reduced_width())));
   if (plan->is_rows) {
-    plan->lanes = std::min(useful_lanes, limit);
+    plan->lanes = std::min(useful_lanes, is_crowded ? LanesOfManyRows(options, *plan, carried_words) : limit);
     plan->group = std::min(kUsualThreads / 2, limit) / plan->lanes;
   } else {
     // Neighbours in memory are read by neighbouring threads, at least a warp of them where there are so many.
-    const int64_t neighbours = std::min(kWarp, PowerOfTwo(plan->kept));
+    const int64_t neighbours = std::min(kWarp, PowerOfTwo(places));
     plan->lanes = std::min(useful_lanes, limit / neighbours);
     plan->group = std::max(neighbours, std::min(kUsualThreads / 2, limit) / plan->lanes);
   }
-  plan->group = std::min(std::max<int64_t>(plan->group, 1), PowerOfTwo(plan->kept));
+  plan->group = std::min(std::max<int64_t>(plan->group, 1), PowerOfTwo(places));
   plan->group = std::max(plan->group, kWarp / plan->lanes);
-  plan->blocks = CeilDiv(plan->kept, plan->group);
+  plan->blocks = CeilDiv(places, plan->group);
 }
 
-// Cuts the reduced range where the blocks would leave most of the device idle.
+// Cuts the reduced range where the blocks would leave most of the device idle: rows where there are fewer blocks than
+// processors, columns, whose blocks are small, where there are fewer threads than the device has room for.
 void PlanSplits(const CudaOptions& options, CudaReducePlan* plan) {
   plan->split_length = plan->reduced;
-  if (plan->blocks == 0 || plan->blocks >= options.num_processors) return;
-  const int64_t wanted = 2 * int64_t{options.num_processors} / plan->blocks;
-  const int64_t least = std::max<int64_t>(options.points_per_split / plan->group, 1);
+  const int64_t room = int64_t{options.num_processors} * kThreadsPerProcessor;
+  const bool is_full = plan->is_rows ? plan->blocks >= options.num_processors : plan->blocks >= room / plan->threads();
+  if (plan->blocks == 0 || is_full) return;
+  const int64_t wanted =
+      (plan->is_rows ? 2 * int64_t{options.num_processors} : 2 * room / plan->threads()) / plan->blocks;
+  const int64_t least = std::max<int64_t>(options.points_per_split / (plan->group * plan->kept_width()), 1);
   const int64_t splits = std::min(wanted, plan->reduced / least);
   if (splits < 2) return;
-  plan->split_length = CeilDiv(CeilDiv(plan->reduced, splits), plan->lanes) * plan->lanes;
+  const int64_t at_once = plan->lanes * plan->reduced_width();
+  plan->split_length = CeilDiv(CeilDiv(plan->reduced, splits), at_once) * at_once;
   plan->splits = CeilDiv(plan->reduced, plan->split_length);
 }
 
@@ -112,20 +163,47 @@ class PassPlanner {
   CudaPass pass_;
 };
 
-// Bytes that a thread carries for one point.
-int64_t CarriedBytes(const MicroProgram& program, const std::vector<CudaPass>& passes) {
-  std::vector<bool> is_carried(program.instructions.size());
-  for (const CudaPass& pass : passes) {
-    for (int32_t v : pass.carried) is_carried[static_cast<size_t>(v)] = true;
+// Gives each value that is carried a place. A value's place is free again from the last pass on that reads it: that
+// pass reads a point's values before it keeps others.
+void PlanPlaces(const MicroProgram& program, CudaReducePlan* plan) {
+  const size_t num_values = program.instructions.size();
+  std::vector<int32_t> last_read(num_values, -1);
+  for (const CudaPass& pass : plan->passes) {
+    for (const int32_t v : pass.carried) last_read[static_cast<size_t>(v)] = pass.number;
   }
-  int64_t bytes = 0;
-  for (size_t v = 0; v < is_carried.size(); ++v) {
-    if (is_carried[v]) bytes += SizeOf(program.instructions[v].dtype);
+  plan->places.assign(num_values, -1);
+  plan->place_dtypes.clear();
+  std::vector<int32_t> free_from;  // by place
+  for (const CudaPass& pass : plan->passes) {
+    for (const int32_t v : pass.values) {
+      const size_t value = static_cast<size_t>(v);
+      if (last_read[value] < 0 || plan->places[value] >= 0) continue;
+      const DType dtype = program.instructions[value].dtype;
+      size_t place = 0;
+      while (place < free_from.size() && (plan->place_dtypes[place] != dtype || free_from[place] > pass.number))
+        ++place;
+      if (place == free_from.size()) {
+        plan->place_dtypes.push_back(dtype);
+        free_from.push_back(0);
+      }
+      free_from[place] = last_read[value];
+      plan->places[value] = static_cast<int32_t>(place);
+    }
   }
-  return bytes;
 }
 
-void PlanPasses(const MicroProgram& program, const CudaOptions& options, CudaReducePlan* plan) {
+void PlanPasses(const MicroProgram& program, bool carries, CudaReducePlan* plan) {
+  plan->passes = PassPlanner(program, carries).Plan();
+  PlanPlaces(program, plan);
+}
+
+int64_t CarriedWords(const CudaReducePlan& plan) {
+  int64_t words = 0;
+  for (const DType dtype : plan.place_dtypes) words += Words(dtype);
+  return words;
+}
+
+void PlanJoining(const MicroProgram& program, CudaReducePlan* plan) {
   for (const MicroInstruction& instruction : program.instructions) {
     if (instruction.kind != MicroKind::kReduce) continue;
     const int64_t size = SizeOf(CudaAccumulator(instruction.dtype));
@@ -134,14 +212,16 @@ void PlanPasses(const MicroProgram& program, const CudaOptions& options, CudaRed
     plan->join_bytes = std::max(plan->join_bytes, parts * size);
   }
   plan->join_bytes = CeilDiv(plan->join_bytes, 16) * 16;
-  plan->passes = PassPlanner(program, /*carries=*/plan->splits == 1 && plan->reduced > 0).Plan();
-  if (plan->splits > 1) return;
-  const int64_t bytes = CarriedBytes(program, plan->passes);
-  if (bytes == 0) return;
-  int64_t instructions = 0;
+}
+
+// Decides where what is carried is kept; nothing is carried if there is no room.
+void PlanCarry(const MicroProgram& program, const CudaOptions& options, CudaReducePlan* plan) {
+  if (plan->place_dtypes.empty()) return;
+  int64_t instructions = 0, bytes = 0;
   for (const CudaPass& pass : plan->passes) instructions += static_cast<int64_t>(pass.values.size());
+  for (const DType dtype : plan->place_dtypes) bytes += SizeOf(dtype);
   const int64_t items = plan->items();
-  if (items <= kCarriedWords && items * CeilDiv(bytes, 4) <= kCarriedWords &&
+  if (items <= kCarriedWords && items * CarriedWords(*plan) <= kCarriedWords &&
       items * instructions <= kUnrolledInstructions) {
     plan->carry = CudaCarry::kRegisters;
     return;
@@ -153,7 +233,7 @@ void PlanPasses(const MicroProgram& program, const CudaOptions& options, CudaRed
     plan->carry_bytes = per_thread * plan->threads();
     return;
   }
-  plan->passes = PassPlanner(program, /*carries=*/false).Plan();
+  PlanPasses(program, /*carries=*/false, plan);
 }
 
 }  // namespace
@@ -180,9 +260,17 @@ CudaReducePlan PlanCudaReduce(const MicroProgram& program, const CudaOptions& op
   for (const MicroAxis& axis : program.axes) {
     if (axis.is_reduced) plan.reduced *= axis.size;
   }
-  PlanThreads(program, options, &plan);
+  plan.is_rows = program.axes.empty() || program.axes[0].is_reduced;
+  plan.width = WidthOf(program, options, plan);
+  PlanPasses(program, /*carries=*/plan.reduced > 0, &plan);
+  PlanThreads(options, CarriedWords(plan), &plan);
   PlanSplits(options, &plan);
-  PlanPasses(program, options, &plan);
+  PlanJoining(program, &plan);
+  if (plan.splits > 1) {
+    PlanPasses(program, /*carries=*/false, &plan);
+  } else {
+    PlanCarry(program, options, &plan);
+  }
   return plan;
 }
 

@@ -75,7 +75,7 @@ absl::Status KernelCompiler::Describe() {
   architecture_ = absl::StrCat("--gpu-architecture=sm_", major, minor);
   ASSIGN_OR_RETURN(printing_.num_processors, context_->Attribute(kCuMultiprocessorCount));
   ASSIGN_OR_RETURN(printing_.max_threads_per_block, context_->Attribute(kCuMaxThreadsPerBlock));
-  ASSIGN_OR_RETURN(printing_.max_shared_bytes, context_->Attribute(kCuMaxSharedMemoryPerBlock));
+  ASSIGN_OR_RETURN(printing_.max_shared_bytes, context_->Attribute(kCuMaxSharedMemoryPerBlockOptin));
   printing_.pointer_alignment_bytes = 1;
   return absl::OkStatus();
 }

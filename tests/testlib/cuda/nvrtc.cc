@@ -2,7 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace tensord {
 namespace {
@@ -54,7 +59,7 @@ std::string Nvrtc::version() const {
   return absl::StrCat(major, ".", minor);
 }
 
-absl::StatusOr<std::string> Nvrtc::Compile(const std::string& source, const std::vector<std::string>& options) const {
+absl::StatusOr<Nvrtc::Output> Nvrtc::Run(const std::string& source, const std::vector<std::string>& options) const {
   ProgramOwner<Program> owner{.destroy = destroy_};
   if (const int rc = create_(&owner.program, source.c_str(), "fused.cu", 0, nullptr, nullptr); rc != 0) {
     return absl::InternalError(error_(rc));
@@ -63,18 +68,43 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& source, const std:
   for (const std::string& option : options) arguments.push_back(option.c_str());
   const int rc = compile_(owner.program, static_cast<int>(arguments.size()), arguments.data());
   size_t size = 0;
-  std::string log;
+  Output output;
   if (log_size_(owner.program, &size) == 0 && size > 1) {
-    log.resize(size);
-    log_(owner.program, log.data());
-    log.resize(size - 1);
+    output.log.resize(size);
+    log_(owner.program, output.log.data());
+    output.log.resize(size - 1);
   }
-  if (rc != 0 || !log.empty()) return absl::InvalidArgumentError(absl::StrCat(error_(rc), "\n", log));
-  std::string ptx;
+  if (rc != 0) return absl::InvalidArgumentError(absl::StrCat(error_(rc), "\n", output.log));
   if (const int status = ptx_size_(owner.program, &size); status != 0) return absl::InternalError(error_(status));
-  ptx.resize(size);
-  if (const int status = ptx_(owner.program, ptx.data()); status != 0) return absl::InternalError(error_(status));
-  return ptx;
+  output.ptx.resize(size);
+  if (const int status = ptx_(owner.program, output.ptx.data()); status != 0) {
+    return absl::InternalError(error_(status));
+  }
+  return output;
+}
+
+absl::StatusOr<std::string> Nvrtc::Compile(const std::string& source, const std::vector<std::string>& options) const {
+  absl::StatusOr<Output> output = Run(source, options);
+  if (!output.ok()) return output.status();
+  if (!output->log.empty()) return absl::InvalidArgumentError(absl::StrCat("warnings:\n", output->log));
+  return std::move(output->ptx);
+}
+
+absl::StatusOr<int> Nvrtc::Registers(const std::string& source, std::vector<std::string> options) const {
+  options.push_back("--ptxas-options=-v");
+  absl::StatusOr<Output> output = Run(source, options);
+  if (!output.ok()) return output.status();
+  int most = 0;
+  for (const absl::string_view line : absl::StrSplit(output->log, '\n')) {
+    if (absl::StrContains(line, "spill") && !absl::StrContains(line, "0 bytes spill stores, 0 bytes spill loads")) {
+      return absl::InvalidArgumentError(line);
+    }
+    constexpr absl::string_view kUsed = "Used ";
+    if (const size_t at = line.find(kUsed); at != absl::string_view::npos) {
+      most = std::max(most, std::atoi(line.data() + at + kUsed.size()));
+    }
+  }
+  return most;
 }
 
 }  // namespace tensord

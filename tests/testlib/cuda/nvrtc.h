@@ -18,11 +18,20 @@ class Nvrtc {
   // INVALID_ARGUMENT with its log; warnings count as well.
   absl::StatusOr<std::string> Compile(const std::string& source, const std::vector<std::string>& options) const;
 
+  // Returns the registers that the kernels of a source take on a real architecture, at most. Spills are refused.
+  absl::StatusOr<int> Registers(const std::string& source, std::vector<std::string> options) const;
+
   std::string version() const;
 
  private:
   Nvrtc() = default;
   bool Open();
+
+  struct Output {
+    std::string ptx;
+    std::string log;
+  };
+  absl::StatusOr<Output> Run(const std::string& source, const std::vector<std::string>& options) const;
 
   using Program = struct OpaqueProgram*;
   int (*version_)(int*, int*) = nullptr;

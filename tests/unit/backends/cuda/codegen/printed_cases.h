@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/codegen/printer.h"
+#include "tests/testlib/micro/micro_builder.h"
 #include "tests/testlib/micro/micro_programs.h"
 
 namespace tensord {
@@ -64,6 +65,47 @@ inline std::vector<PrintedCase> ReduceCases() {
       if (!in_turns || p % options.size() == o) AddCase(programs[p], options[o], &cases);
     }
   }
+  return cases;
+}
+
+// Sums over rows that lie in columns: of squares of differences from a kept number, with a result that is there before
+// the sum, and the largest.
+inline MicroProgram ColumnsProgram(int64_t columns, int64_t rows, DType dtype) {
+  MicroBuilder b({{.size = columns}, {.size = rows, .is_reduced = true}});
+  const int32_t x = b.Load(dtype, MicroLevel::kFull), centre = b.Load(dtype, MicroLevel::kKept);
+  const int32_t difference = b.Binary(CoreOp::kSubtract, x, centre);
+  const int32_t sum = b.Reduce(ReduceKind::kSum, b.Binary(CoreOp::kMultiply, difference, difference));
+  b.Result(b.Binary(CoreOp::kAdd, sum, centre));
+  b.Result(b.Reduce(ReduceKind::kMax, x));
+  b.Result(b.Unary(CoreOp::kNegate, centre));
+  return b.Build();
+}
+
+// Programs whose threads take neighbours: many rows, of which a warp, a block and a large block have one, and which are
+// carried in registers, in shared memory and not at all; few columns and many, whole and in parts. Of each with and
+// without pointers that allow vectors.
+inline std::vector<PrintedCase> NeighbourCases() {
+  std::vector<PrintedCase> cases;
+  const auto add = [&cases](std::string name, MicroProgram program, CudaOptions options) {
+    for (const int64_t alignment : {16, 1}) {
+      options.pointer_alignment_bytes = alignment;
+      AddCase({.name = absl::StrCat(name, "_", alignment), .program = program}, options, &cases);
+    }
+  };
+  const CudaOptions many = {.num_processors = 1};
+  const CudaOptions roomy = {.num_processors = 1, .max_shared_bytes = 227 * 1024};
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    add("warp_rows", SoftmaxProgram(1024, 9, dtype), many);
+    add("short_rows", SoftmaxProgram(48, 70, dtype), many);
+    add("block_rows", LayerNormProgram(4096, 5, dtype), many);
+    add("large_blocks", SoftmaxProgram(32768, 4, dtype), many);
+    add("shared_rows", SoftmaxProgram(40960, 4, dtype), roomy);
+    add("long_rows", SoftmaxProgram(80000, 4, dtype), many);
+    add("split_rows", VarianceProgram(20000, 2, dtype), {.points_per_split = 1024});
+    add("columns", ColumnsProgram(160, 900, dtype), many);
+    add("split_columns", ColumnsProgram(1024, 700, dtype), {.num_processors = 8, .points_per_split = 1024});
+  }
+  add("columns", ColumnsProgram(160, 900, DType::kI32), many);
   return cases;
 }
 

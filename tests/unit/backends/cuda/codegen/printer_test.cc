@@ -67,6 +67,83 @@ TEST_F(CudaPrinterTest, AssemblesForADevice) {
   }
 }
 
+// The kernels of benchmarks, on each generation: nothing is spilled, and as many threads fit into a processor as it
+// takes to keep the memory busy (65,536 registers; half of 2,048 threads have 64 each).
+TEST_F(CudaPrinterTest, KernelsOfRowsAndColumnsFitIntoRegisters) {
+  const CudaOptions options = {.max_shared_bytes = 227 * 1024};
+  struct Bound {
+    const char* name;
+    MicroProgram program;
+    int registers;
+  };
+  const Bound bounds[] = {{"softmax of a warp", SoftmaxProgram(1024, 32768, DType::kF32), 64},
+                          {"softmax of a block", SoftmaxProgram(32768, 8192, DType::kF32), 64},
+                          {"layer norm", LayerNormProgram(4096, 131072, DType::kBF16), 96},
+                          {"columns", ColumnsProgram(8192, 65536, DType::kF32), 64},
+                          {"half columns", ColumnsProgram(8192, 65536, DType::kF16), 80}};
+  for (const Bound& bound : bounds) {
+    const KernelText kernel = PrintCuda(bound.program, options);
+    for (const char* architecture : {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}) {
+      const absl::StatusOr<int> registers = Nvrtc::Get()->Registers(kernel.source, CompileOptions(architecture));
+      ASSERT_TRUE(registers.ok()) << bound.name << " " << architecture << ": " << registers.status() << kernel.source;
+      EXPECT_GT(*registers, 0);
+      EXPECT_LE(*registers, bound.registers) << bound.name << " " << architecture;
+    }
+  }
+}
+
+TEST_F(CudaPrinterTest, EveryKernelOfNeighboursCompilesForEveryGeneration) {
+  int i = 0;
+  for (const PrintedCase& c : NeighbourCases()) {
+    const char* const architectures[] = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"};
+    ExpectCompiles(c, architectures[i++ % 5]);
+  }
+}
+
+// One instruction in place of several, where there is one.
+TEST_F(CudaPrinterTest, ExtremesAndRoundingAreTheDevicesOwn) {
+  const std::string softmax = PrintCuda(SoftmaxProgram(1000, 100, DType::kBF16), {}).source;
+  const std::string columns = PrintCuda(ColumnsProgram(8192, 65536, DType::kF32), {}).source;
+  const auto new_ptx = Nvrtc::Get()->Compile(softmax, CompileOptions("compute_80"));
+  const auto old_ptx = Nvrtc::Get()->Compile(softmax, CompileOptions("compute_75"));
+  ASSERT_TRUE(new_ptx.ok() && old_ptx.ok()) << new_ptx.status() << old_ptx.status();
+  for (const char* instruction : {"max.NaN.f32", "cvt.rn.bf16.f32"}) {
+    EXPECT_NE(new_ptx->find(instruction), std::string::npos) << instruction;
+    EXPECT_EQ(old_ptx->find(instruction), std::string::npos) << instruction;
+  }
+  const auto columns_ptx = Nvrtc::Get()->Compile(columns, CompileOptions("compute_90"));
+  ASSERT_TRUE(columns_ptx.ok()) << columns_ptx.status();
+  EXPECT_NE(columns_ptx->find("ld.global.nc.v4"), std::string::npos) << *columns_ptx;
+}
+
+TEST(CudaLaunchTest, ManyRowsHaveAsFewLanesAsKeepThemInRegisters) {
+  const CudaOptions options = {.max_shared_bytes = 227 * 1024};
+  const auto launch = [&](const MicroProgram& program) {
+    const KernelText kernel = PrintCuda(program, options);
+    EXPECT_EQ(kernel.launches.size(), 1u);
+    // What is carried from the first pass is dead when the second keeps its own.
+    EXPECT_NE(kernel.source.find("c0["), std::string::npos);
+    EXPECT_EQ(kernel.source.find("c1["), std::string::npos) << kernel.source;
+    return kernel.launches[0];
+  };
+  const CudaLaunch warp = launch(SoftmaxProgram(1024, 32768, DType::kF32));
+  EXPECT_EQ(warp.blocks * warp.threads_per_block, 32768 * 32);
+  EXPECT_EQ(warp.dynamic_shared_bytes, 0) << "a warp joins by itself";
+  const CudaLaunch block = launch(SoftmaxProgram(32768, 8192, DType::kF32));
+  EXPECT_EQ(block.threads_per_block, 1024);
+  EXPECT_LE(block.dynamic_shared_bytes, 128) << "a word for each warp";
+  EXPECT_EQ(launch(SoftmaxProgram(50000, 8192, DType::kF32)).dynamic_shared_bytes / 1024, 208)
+      << "a row, for whole turns of all threads";
+}
+
+TEST(CudaLaunchTest, ColumnsAreCutUntilTheDeviceIsFull) {
+  const KernelText kernel = PrintCuda(ColumnsProgram(8192, 65536, DType::kF32), {});
+  ASSERT_EQ(kernel.launches.size(), 2u);
+  const CudaLaunch& parts = kernel.launches[0];
+  EXPECT_GE(parts.blocks * parts.threads_per_block, 132 * 2048);
+  EXPECT_LE(kernel.scratch_bytes, int64_t{65536} * 8192 * 4 / 100) << "what the parts write and read again";
+}
+
 TEST(CudaLaunchTest, NothingIsLaunchedWhereThereIsNothingToCompute) {
   MicroBuilder b({{.size = 4, .is_reduced = true}, {.size = 0}});
   b.Result(b.Reduce(ReduceKind::kSum, b.Load(DType::kF32, MicroLevel::kFull)));

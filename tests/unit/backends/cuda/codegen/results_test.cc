@@ -348,6 +348,23 @@ TEST_P(CudaResultsTest, ReductionsAndStagesAgreeWithTheReferenceHoweverTheyAreSp
   }
 }
 
+// Whether vectors cross the memory depends on pointers, and the bits do not.
+TEST_P(CudaResultsTest, NeighboursAreTakenInOneOrderWithVectorsAndWithout) {
+  Build(NeighbourCases());
+  std::mt19937_64 random(4);
+  for (size_t c = 0; c + 1 < cases_.size() && !HasFailure() && !IsSkipped(); c += 2) {
+    const MicroProgram& program = cases_[c].program;
+    const std::vector<Literal> operands = RandomOperands(program, OperandElements(program), Values::kModest, &random);
+    const std::vector<Literal> want = EvaluateMicroProgram(program, operands), got = Run(c, operands),
+                               other = Run(c + 1, operands);
+    for (size_t r = 0; r < want.size(); ++r) {
+      EXPECT_EQ(Difference(got[r], want[r], SumTolerance(want[r].dtype())), "")
+          << "result " << r << " of " << Describe(c);
+      EXPECT_EQ(Difference(other[r], got[r], {}), "") << "result " << r << " of " << Describe(c + 1);
+    }
+  }
+}
+
 constexpr int64_t kComplexArguments = 2000;
 
 // The largest error of a complex op: its modulus in ulp of the result's, as docs/use/numerics.md counts.
