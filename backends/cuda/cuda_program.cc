@@ -85,6 +85,7 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<co
 void CudaProgram::Append(const SegmentInstruction& segment, std::unique_ptr<Kernel> kernel) {
   Step step;
   step.kernel = std::move(kernel);
+  captures_ = captures_ && step.kernel->captures();
   step.operands.assign(segment.operands.begin(), segment.operands.end());
   step.results.assign(segment.results.begin(), segment.results.end());
   if (step.kernel->judges()) {
@@ -96,22 +97,33 @@ void CudaProgram::Append(const SegmentInstruction& segment, std::unique_ptr<Kern
   steps_.push_back(std::move(step));
 }
 
-absl::Status CudaProgram::Enqueue(size_t position, absl::Span<void* const> slots, absl::Span<void* const> scratch,
-                                  CuAddress workspace, Lane* lane) const {
+absl::Status CudaProgram::Enqueue(size_t position, const Memory& memory, CuStream stream,
+                                  LibraryHandles* handles) const {
   const Step& step = steps_[position];
-  const auto address = [&](Slot slot) { return reinterpret_cast<CuAddress>(slots[static_cast<size_t>(slot)]); };
+  const auto address = [&](Slot slot) { return reinterpret_cast<CuAddress>(memory.slots[static_cast<size_t>(slot)]); };
   absl::InlinedVector<CuAddress, 8> operands, results;
   for (const Slot slot : step.operands) operands.push_back(address(slot));
   for (const Slot slot : step.results) results.push_back(address(slot));
-  Launch launch{.operands = operands, .results = results, .workspace = workspace, .handles = &lane->handles()};
-  if (!scratch.empty()) launch.scratch = reinterpret_cast<CuAddress>(scratch[position]);
+  Launch launch{
+      .operands = operands, .results = results, .workspace = memory.workspace, .stream = stream, .handles = handles};
+  if (!memory.scratch.empty()) launch.scratch = reinterpret_cast<CuAddress>(memory.scratch[position]);
   if (step.verdict >= 0) {
-    launch.verdict = workspace + static_cast<CuAddress>(verdicts_offset_bytes_ + step.verdict * kVerdictBytes);
+    launch.verdict = memory.workspace + static_cast<CuAddress>(verdicts_offset_bytes_ + step.verdict * kVerdictBytes);
   }
-  return lane->Enqueue([&](CuStream stream) {
-    launch.stream = stream;
-    return step.kernel->Enqueue(launch);
-  });
+  return step.kernel->Enqueue(launch);
+}
+
+GraphCache::Addresses CudaProgram::AddressesOf(const Memory& memory) const {
+  GraphCache::Addresses addresses = {memory.workspace};
+  const auto add = [&](Slot slot) {
+    addresses.push_back(reinterpret_cast<CuAddress>(memory.slots[static_cast<size_t>(slot)]));
+  };
+  for (const Step& step : steps_) {
+    for (const Slot slot : step.operands) add(slot);
+    for (const Slot slot : step.results) add(slot);
+  }
+  for (void* const scratch : memory.scratch) addresses.push_back(reinterpret_cast<CuAddress>(scratch));
+  return addresses;
 }
 
 absl::Status CudaProgram::Judge(absl::Span<const uint64_t> verdicts) const {

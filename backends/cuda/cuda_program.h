@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "backends/cuda/device/lane.h"
+#include "backends/cuda/graph_cache.h"
 #include "backends/cuda/kernels/kernel.h"
 #include "engine/exec/backend/backend.h"
 #include "engine/exec/backend/parallel_for.h"
@@ -35,9 +35,21 @@ class CudaProgram final : public PreparedSession {
                                                                Maker make, const ParallelFor& parallel = {});
 
   size_t num_segments() const { return steps_.size(); }
-  // Enqueues a segment. `slots` and `scratch` as in BackendSession::Run; `workspace` has workspace_bytes().
-  absl::Status Enqueue(size_t position, absl::Span<void* const> slots, absl::Span<void* const> scratch,
-                       CuAddress workspace, Lane* lane) const;
+  // The memory of a run: `slots` and `scratch` as in BackendSession::Run; `workspace` has workspace_bytes().
+  struct Memory {
+    absl::Span<void* const> slots;
+    absl::Span<void* const> scratch;
+    CuAddress workspace = 0;
+  };
+  // Enqueues a segment on a lane's stream.
+  absl::Status Enqueue(size_t position, const Memory& memory, CuStream stream, LibraryHandles* handles) const;
+
+  // Tells whether a graph is worth its making, and may be made: there are a few kernels, and none waits for the device.
+  bool captures() const { return captures_ && steps_.size() >= kFewSteps; }
+  // Returns all addresses that the kernels of a run are given.
+  GraphCache::Addresses AddressesOf(const Memory& memory) const;
+  // Returns the graphs of runs.
+  GraphCache& graphs() const { return graphs_; }
 
   // Returns the place of the verdicts in the workspace: words, one for each kernel that judges.
   int64_t verdicts_offset_bytes() const { return verdicts_offset_bytes_; }
@@ -50,6 +62,9 @@ class CudaProgram final : public PreparedSession {
   std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
 
  private:
+  // With fewer, a graph takes the host as long as they do.
+  static constexpr size_t kFewSteps = 4;
+
   struct Step {
     std::unique_ptr<Kernel> kernel;
     absl::InlinedVector<Slot, 4> operands;
@@ -67,6 +82,8 @@ class CudaProgram final : public PreparedSession {
   std::vector<Step> steps_;
   std::vector<JudgingStep> judges_;
   int64_t verdicts_offset_bytes_ = 0;
+  bool captures_ = true;
+  mutable GraphCache graphs_;  // behind the kernels that they call
 };
 
 }  // namespace tensord::cuda

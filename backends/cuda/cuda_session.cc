@@ -41,13 +41,38 @@ absl::Status CudaSession::RunSegments(const CudaProgram& program, absl::Span<voi
     state->clock = std::make_unique<SegmentClock>(context_, times);
     RETURN_IF_ERROR(state->clock->Mark(lane_.get()));
   }
-  for (size_t i = 0; i < program.num_segments(); ++i) {
+  const CudaProgram::Memory memory{.slots = slots, .scratch = scratch, .workspace = workspace};
+  bool is_enqueued = false;
+  if (times.empty() && program.captures()) {
     RETURN_IF_ERROR(CheckWanted());
-    RETURN_IF_ERROR(program.Enqueue(i, slots, scratch, workspace, lane_.get()));
+    ASSIGN_OR_RETURN(is_enqueued, EnqueueGraph(program, memory, state));
+  }
+  for (size_t i = 0; i < program.num_segments() && !is_enqueued; ++i) {
+    RETURN_IF_ERROR(CheckWanted());
+    RETURN_IF_ERROR(Enqueue(program, i, memory));
     if (state->clock != nullptr) RETURN_IF_ERROR(state->clock->Mark(lane_.get()));
   }
   if (verdict_bytes == 0) return absl::OkStatus();
   return lane_->Download(reinterpret_cast<char*>(state->verdicts.data()), verdicts, verdict_bytes);
+}
+
+absl::Status CudaSession::Enqueue(const CudaProgram& program, size_t position, const CudaProgram::Memory& memory) {
+  return lane_->Enqueue([&](CuStream stream) { return program.Enqueue(position, memory, stream, &lane_->handles()); });
+}
+
+absl::StatusOr<bool> CudaSession::EnqueueGraph(const CudaProgram& program, const CudaProgram::Memory& memory,
+                                               RunState* state) {
+  state->graph = program.graphs().Get(program.AddressesOf(memory), [&] {
+    return lane_->Capture([&](CuStream stream) -> absl::Status {
+      for (size_t i = 0; i < program.num_segments(); ++i) {
+        RETURN_IF_ERROR(program.Enqueue(i, memory, stream, &lane_->handles()));
+      }
+      return absl::OkStatus();
+    });
+  });
+  if (state->graph == nullptr) return false;
+  RETURN_IF_ERROR(lane_->Enqueue([&](CuStream stream) { return state->graph->Launch(stream); }));
+  return true;
 }
 
 absl::Status CudaSession::Finish() {

@@ -39,10 +39,16 @@ class CudaSession final : public BackendSession {
     std::shared_ptr<Buffer> workspace;  // null: it needs none
     std::vector<uint64_t> verdicts;
     std::unique_ptr<SegmentClock> clock;  // null: nobody asks for times
+    std::shared_ptr<Graph> graph;  // null: the run's kernels were launched one by one
   };
   absl::Status RunSegments(const CudaProgram& program, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                            absl::Span<SegmentTime> times);
   absl::StatusOr<RunState*> Begin(const CudaProgram& program);
+  // Enqueues a segment of the program.
+  absl::Status Enqueue(const CudaProgram& program, size_t position, const CudaProgram::Memory& memory);
+  // Enqueues all segments by one launch, if there is a graph of such a run: a program that runs again with the same
+  // addresses has one. Tells whether there is.
+  absl::StatusOr<bool> EnqueueGraph(const CudaProgram& program, const CudaProgram::Memory& memory, RunState* state);
 
   const std::shared_ptr<Context> context_;
   const std::shared_ptr<DevicePool> memory_;

@@ -36,6 +36,17 @@ long Calls::Of(const char* function) {
   return it == counts_.end() ? 0 : it->second;
 }
 
+void Calls::AddBytes(const char* function, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  bytes_[function] += static_cast<long>(bytes);
+}
+
+long Calls::BytesOf(const char* function) {
+  std::lock_guard lock(mutex_);
+  const auto it = bytes_.find(function);
+  return it == bytes_.end() ? 0 : it->second;
+}
+
 void Calls::Fail(const char* function, long n, int result) {
   std::lock_guard lock(mutex_);
   failing_ = function;

@@ -1,6 +1,7 @@
 #ifndef TENSORD_TESTS_HOSTCUDA_HOST_CALLS_H_
 #define TENSORD_TESTS_HOSTCUDA_HOST_CALLS_H_
 
+#include <cstddef>
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,6 +16,9 @@ class Calls {
   // Counts a call. Returns 0, or the error with which this one is to fail; `usual` if the test named none.
   int Count(const char* function, int usual);
   long Of(const char* function);
+  // Adds to the bytes that a function has copied, and returns their sum.
+  void AddBytes(const char* function, size_t bytes);
+  long BytesOf(const char* function);
   // Lets the n-th call from now on fail, from 1. One call at a time can be named.
   void Fail(const char* function, long n, int result);
 
@@ -22,6 +26,7 @@ class Calls {
   Calls();
   std::mutex mutex_;
   std::map<std::string, long> counts_;
+  std::map<std::string, long> bytes_;
   std::string failing_;
   long fails_in_ = 0;
   int fails_with_ = 0;

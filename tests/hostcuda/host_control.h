@@ -16,6 +16,7 @@ struct HostCounts {
 //   hostCudaSet         a setting (README.md), by its name without HOST_CUDA_, for what happens from now on
 //   hostCudaFail        the n-th call of a function from now on fails with `result`; 0 means its library's usual error
 //   hostCudaCalls       calls of a function so far
+//   hostCudaBytes       bytes that calls of a copy's function were asked to move so far
 //   hostCudaLive...     what was not freed: device memory (allocations, reservations and mappings), pinned memory,
 //                       streams with events, graphs and modules (Handles), and what libraries keep (Objects)
 //   hostCudaOverruns    allocations of device memory that something had written past, when they were freed
@@ -25,6 +26,7 @@ struct HostCounts {
   F(hostCudaSet, void, (const char* name, const char* value))       \
   F(hostCudaFail, void, (const char* function, long n, int result)) \
   F(hostCudaCalls, long, (const char* function))                    \
+  F(hostCudaBytes, long, (const char* function))                    \
   F(hostCudaLiveMemory, long, ())                                   \
   F(hostCudaLivePinned, long, ())                                   \
   F(hostCudaLiveHandles, long, ())                                  \

@@ -427,6 +427,7 @@ HOST_CUDA_EXPORT void hostCudaFail(const char* function, long n, int result) {
   host::Calls::Get().Fail(function, n, result);
 }
 HOST_CUDA_EXPORT long hostCudaCalls(const char* function) { return host::Calls::Get().Of(function); }
+HOST_CUDA_EXPORT long hostCudaBytes(const char* function) { return host::Calls::Get().BytesOf(function); }
 HOST_CUDA_EXPORT long hostCudaLiveMemory() { return host::DeviceMemory::Get().live(); }
 HOST_CUDA_EXPORT long hostCudaLivePinned() { return host::PinnedMemory::Get().live(); }
 HOST_CUDA_EXPORT long hostCudaLiveHandles() {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "tests/hostcuda/host_calls.h"
 #include "tests/hostcuda/host_context.h"
 #include "tests/hostcuda/host_exports.h"
 #include "tests/hostcuda/host_memory.h"
@@ -150,6 +151,7 @@ HOST_CUDA_EXPORT CuResult cuMemcpyHtoDAsync_v2(CuAddress to, const void* from, s
   HOST_ENTER_CONTEXT();
   if (IsOutside(to, bytes)) return kCuInvalidValue;
   char* const target = DeviceMemory::Get().Reveal(to);
+  host::Calls::Get().AddBytes(__func__, bytes);
   return EnqueueCopy("a copy to the device", from, bytes, stream, [=] { std::memcpy(target, from, bytes); });
 }
 
@@ -157,6 +159,7 @@ HOST_CUDA_EXPORT CuResult cuMemcpyDtoHAsync_v2(void* to, CuAddress from, size_t 
   HOST_ENTER_CONTEXT();
   if (IsOutside(from, bytes)) return kCuInvalidValue;
   const char* const source = DeviceMemory::Get().Reveal(from);
+  host::Calls::Get().AddBytes(__func__, bytes);
   return EnqueueCopy("a copy from the device", to, bytes, stream, [=] { std::memcpy(to, source, bytes); });
 }
 

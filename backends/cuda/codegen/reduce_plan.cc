@@ -241,8 +241,10 @@ void PlanCarry(const MicroProgram& program, const CudaOptions& options, CudaRedu
 std::string CudaReducePlan::Describe() const {
   const absl::string_view kind = is_rows ? "row" : "column";
   const auto plural = [](int64_t count) { return count == 1 ? "" : "s"; };
-  std::string text = absl::StrCat(kind, "s, ", lanes, " thread", plural(lanes), " a ", kind, ", ", group, " ", kind,
-                                  plural(group), " a block");
+  const int64_t in_block = group * kept_width();
+  std::string text = absl::StrCat(kind, "s, ", lanes, " thread", plural(lanes), " a ", kind, ", ", in_block, " ", kind,
+                                  plural(in_block), " a block");
+  if (width > 1) absl::StrAppend(&text, ", ", width, " neighbours a thread");
   if (splits > 1) absl::StrAppend(&text, ", cut into ", splits, " parts of ", split_length);
   const auto walks = std::count_if(passes.begin(), passes.end(), [](const CudaPass& pass) {
     return !pass.reductions.empty() || !pass.results.empty();

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "backends/cuda/abi/driver.h"
 #include "backends/cuda/device/context.h"
+#include "backends/cuda/device/graph.h"
 #include "backends/cuda/device/library_handles.h"
 
 namespace tensord::cuda {
@@ -42,6 +43,10 @@ class Lane {
   absl::Status Copy(CuAddress to, CuAddress from, int64_t size_bytes);
   // Has a function enqueue work on the stream, kernels for example.
   absl::Status Enqueue(absl::FunctionRef<absl::Status(CuStream)> work);
+  // Captures what a function enqueues, as Graph::Capture does.
+  std::shared_ptr<Graph> Capture(absl::FunctionRef<absl::Status(CuStream)> work) {
+    return Graph::Capture(context_, stream_, work);
+  }
   // Sets each byte on the device.
   absl::Status Fill(CuAddress to, unsigned char value, int64_t size_bytes);
   // Waits for all of it.

@@ -1,0 +1,38 @@
+#include "backends/cuda/device/graph.h"
+
+namespace tensord::cuda {
+
+std::shared_ptr<Graph> Graph::Capture(std::shared_ptr<Context> context, CuStream stream,
+                                      absl::FunctionRef<absl::Status(CuStream)> work) {
+  const Driver& driver = context->driver();
+  // Other threads may go on with whatever a capture refuses.
+  const auto begun =
+      context->Check(driver.cuStreamBeginCapture_v2(stream, kCuCaptureThreadLocal), "cuStreamBeginCapture");
+  if (!begun.ok()) return nullptr;
+  const absl::Status enqueued = work(stream);
+  CuGraph graph = nullptr;
+  absl::Status captured = context->Check(driver.cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+  int status = kCuCaptureStatusNone;
+  if (!captured.ok() && driver.cuStreamIsCapturing(stream, &status) == kCuSuccess && status != kCuCaptureStatusNone) {
+    driver.cuStreamEndCapture(stream, &graph);
+  }
+  if (graph == nullptr) return nullptr;
+  CuGraphExec exec = nullptr;
+  if (captured.ok() && enqueued.ok()) {
+    captured = context->Check(driver.cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
+  }
+  driver.cuGraphDestroy(graph);
+  if (!captured.ok() || !enqueued.ok()) return nullptr;
+  return std::shared_ptr<Graph>(new Graph(std::move(context), exec));
+}
+
+// A lost context has nothing left to destroy.
+Graph::~Graph() {
+  if (context_->Enter().ok()) context_->driver().cuGraphExecDestroy(exec_);
+}
+
+absl::Status Graph::Launch(CuStream stream) const {
+  return context_->Check(context_->driver().cuGraphLaunch(exec_, stream), "cuGraphLaunch");
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,45 @@
+#ifndef TENSORD_BACKENDS_CUDA_GRAPH_CACHE_H_
+#define TENSORD_BACKENDS_CUDA_GRAPH_CACHE_H_
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "backends/cuda/abi/driver.h"
+#include "backends/cuda/device/graph.h"
+#include "engine/base/mutex.h"
+
+namespace tensord::cuda {
+
+// The graphs of a session, each of a run with certain addresses, since a graph holds the arguments of its kernels. The
+// pool gives a program that runs again its old addresses, so few are enough. Thread-safe: two runs with the same
+// addresses at once cannot be.
+class GraphCache {
+ public:
+  static constexpr size_t kMost = 4;
+  // A capture may fail for what is over the next time: a lane that has no handle of a library yet.
+  static constexpr int kMostAttempts = 3;
+
+  // All addresses that a run's kernels are given.
+  using Addresses = std::vector<CuAddress>;
+
+  // Returns the graph of a run with these addresses. Null at the first one, which may remain the only one; the second
+  // has `capture` make it, and the next ones after it if that returned null. The least recently used are dropped.
+  std::shared_ptr<Graph> Get(const Addresses& addresses, absl::FunctionRef<std::shared_ptr<Graph>()> capture);
+
+ private:
+  struct Entry {
+    Addresses addresses;
+    std::shared_ptr<Graph> graph;
+    int attempts = 0;  // to capture it
+  };
+
+  Mutex mutex_;
+  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the most recently used first
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_GRAPH_CACHE_H_

@@ -1,0 +1,217 @@
+// Sessions that are replayed as graphs: how many calls of the driver a run takes, and bytes over the bus.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/graph_cache.h"
+#include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/devices/run.h"
+#include "tests/unit/backends/cuda/beside_cpu.h"
+
+namespace tensord::cuda {
+namespace {
+
+constexpr int64_t kSide = 64;
+constexpr int kLayers = 10;
+
+// Layers of a product, which is cublasLt's, and what is fused behind it.
+std::string Layers() {
+  std::string text = absl::StrCat("graph \"layers\" {\n  %h0 = input : f32[", kSide, ",", kSide, "]\n");
+  for (int i = 0; i < kLayers; ++i) {
+    absl::StrAppend(&text, "  %w", i, " = input : f32[", kSide, ",", kSide, "]\n");
+  }
+  for (int i = 0; i < kLayers; ++i) {
+    absl::StrAppend(&text, "  %p", i, " = dot_general(%h", i, ", %w", i,
+                    ") {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}\n");
+    absl::StrAppend(&text, "  %t", i, " = tanh(%p", i, ")\n  %h", i + 1, " = add(%t", i, ", %h", i, ")\n");
+  }
+  absl::StrAppend(&text, "  output \"h\" = %h", kLayers, "\n}\n");
+  return text;
+}
+
+class CudaGraphTest : public BesideCpuTest {
+ protected:
+  // What a run asks of the driver.
+  struct Calls {
+    long kernels, graphs, uploads, uploaded_bytes, downloaded_bytes;
+  };
+  Calls Now() {
+    return {.kernels = hostCudaCalls("cuLaunchKernel"),
+            .graphs = hostCudaCalls("cuGraphLaunch"),
+            .uploads = hostCudaCalls("cuMemcpyHtoDAsync_v2"),
+            .uploaded_bytes = hostCudaBytes("cuMemcpyHtoDAsync_v2"),
+            .downloaded_bytes = hostCudaBytes("cuMemcpyDtoHAsync_v2")};
+  }
+  Calls Since(const Calls& before) {
+    const Calls now = Now();
+    return {.kernels = now.kernels - before.kernels,
+            .graphs = now.graphs - before.graphs,
+            .uploads = now.uploads - before.uploads,
+            .uploaded_bytes = now.uploaded_bytes - before.uploaded_bytes,
+            .downloaded_bytes = now.downloaded_bytes - before.downloaded_bytes};
+  }
+
+  std::shared_ptr<const CompiledProgram> Compiled(Backend* backend, const std::string& text = Layers()) {
+    auto program = Compile(ParsedGraph(text), {.device = "d:0"}, Fingerprint(), backend);
+    EXPECT_TRUE(program.ok()) << program.status();
+    return *program;
+  }
+  // The layers' arguments, small enough that nothing saturates.
+  std::vector<Literal> Arguments() {
+    std::vector<Literal> arguments;
+    for (int i = 0; i <= kLayers; ++i) {
+      Literal argument = RandomLiteral({DType::kF32, {kSide, kSide}}, Values::kModest, &random_);
+      for (float& x : argument.mutable_values<float>()) x /= 64;
+      arguments.push_back(std::move(argument));
+    }
+    return arguments;
+  }
+  static std::vector<RunTensor> Resident(Backend* backend, const std::vector<Literal>& arguments) {
+    std::vector<RunTensor> tensors;
+    for (const Literal& argument : arguments) {
+      RunTensor& tensor = tensors.emplace_back(RunTensor{.type = argument.type()});
+      const auto values = argument.values<float>();
+      tensor.buffer =
+          *backend->Import(values.data(), static_cast<int64_t>(values.size() * sizeof(float)), /*owner=*/nullptr);
+    }
+    return tensors;
+  }
+  static absl::StatusOr<std::string> Run(const std::shared_ptr<const CompiledProgram>& program,
+                                         const std::vector<RunTensor>& arguments, bool profile = false) {
+    RunRequest run;
+    run.program = program;
+    run.arguments = arguments;
+    run.profile = profile;
+    auto outcome = RunProgram(run, absl::ZeroDuration());
+    if (!outcome.ok()) return outcome.status();
+    const RunTensor& result = outcome->results[0];
+    return std::string(static_cast<const char*>(result.bytes.get()), static_cast<size_t>(result.type.num_bytes()));
+  }
+};
+
+TEST_F(CudaGraphTest, AProgramThatRunsAgainIsOneLaunchAndItsArgumentsStayWhereTheyAre) {
+  hostCudaSet("DELAY_US", "200");
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compiled(backend.get());
+  const std::vector<Literal> literals = Arguments();
+  ExpectAsOnCpu(backend.get(), Layers(), literals, {.norm_relative = 1e-5});
+  const std::vector<RunTensor> arguments = Resident(backend.get(), literals);
+  Calls before = Now();
+  const auto first = Run(program, arguments);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const Calls alone = Since(before);
+  EXPECT_GE(alone.kernels, kLayers);
+  EXPECT_EQ(alone.graphs, 0) << "most programs run once with the same addresses";
+  const auto second = Run(program, arguments);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(*second, *first);
+  for (int i = 0; i < 3; ++i) {
+    before = Now();
+    const auto again = Run(program, arguments);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(*again, *first);
+    const Calls replayed = Since(before);
+    EXPECT_EQ(replayed.kernels, 0);
+    EXPECT_EQ(replayed.graphs, 1);
+    EXPECT_EQ(replayed.uploads, 0);
+    EXPECT_EQ(replayed.uploaded_bytes, 0);
+    EXPECT_EQ(replayed.downloaded_bytes, kSide * kSide * 4) << "the result";
+  }
+  before = Now();
+  EXPECT_EQ(*Run(program, arguments, /*profile=*/true), *first);
+  EXPECT_EQ(Since(before).graphs, 0) << "a profile tells the kernels' own times";
+}
+
+TEST_F(CudaGraphTest, EachOfAFewSetsOfAddressesHasItsGraph) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compiled(backend.get());
+  std::vector<std::vector<RunTensor>> sets;
+  std::vector<std::string> want;
+  for (int i = 0; i < 6; ++i) {
+    sets.push_back(Resident(backend.get(), Arguments()));
+    want.push_back(*Run(program, sets.back()));
+  }
+  for (int round = 0; round < 3; ++round) {
+    const Calls before = Now();
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(*Run(program, sets[i]), want[i]);
+    const Calls calls = Since(before);
+    EXPECT_EQ(calls.graphs, round == 0 ? 0 : 3);
+    EXPECT_EQ(calls.kernels == 0, round == 2);
+  }
+  // More than it keeps: all are launched one by one, with the same results.
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < sets.size(); ++i) EXPECT_EQ(*Run(program, sets[i]), want[i]);
+  }
+}
+
+TEST_F(CudaGraphTest, WhatCannotBeCapturedIsLaunchedOneByOne) {
+  for (const char* function : {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
+    const std::unique_ptr<Backend> backend = Made();
+    const auto program = Compiled(backend.get());
+    const std::vector<Literal> literals = Arguments();
+    std::vector<std::vector<RunTensor>> kept = {Resident(backend.get(), literals)};
+    const auto first = Run(program, kept[0]);
+    ASSERT_TRUE(first.ok()) << first.status();
+    // It is tried again, and given up in the end.
+    for (const int failures : {1, GraphCache::kMostAttempts}) {
+      const std::vector<RunTensor> arguments = Resident(backend.get(), literals);
+      for (int i = 0; i <= failures + 1; ++i) {
+        if (i > 0 && i <= failures) hostCudaFail(function, 1, kCuOutOfMemory);
+        const Calls before = Now();
+        const auto run = Run(program, arguments);
+        ASSERT_TRUE(run.ok()) << function << ": " << run.status();
+        EXPECT_EQ(*run, *first);
+        EXPECT_EQ(Since(before).graphs, i == 2 && failures == 1) << function << " " << i;
+      }
+      hostCudaFail("", 0, 0);
+      kept.push_back(arguments);
+    }
+  }
+}
+
+TEST_F(CudaGraphTest, AGraphThatFailsEndsItsRunAlone) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compiled(backend.get());
+  const std::vector<Literal> literals = Arguments();
+  const std::vector<RunTensor> arguments = Resident(backend.get(), literals);
+  const auto first = Run(program, arguments);
+  ASSERT_TRUE(first.ok() && Run(program, arguments).ok()) << first.status();
+  hostCudaFail("cuGraphLaunch", 1, kCuUnknown);
+  EXPECT_EQ(Run(program, arguments).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(*Run(program, arguments), *first);
+}
+
+// Extremes along one axis and the other, which no kernel has both of, and no library is asked for.
+constexpr absl::string_view kAlternating = R"(graph "extremes" {
+  %x = input : f32[64,64]
+  %a = reduce(%x) {kind = max, dimensions = [0]}
+  %ab = broadcast_in_dim(%a) {shape = [64, 64], broadcast_dimensions = [1]}
+  %c = subtract(%x, %ab)
+  %d = reduce(%c) {kind = max, dimensions = [1]}
+  %db = broadcast_in_dim(%d) {shape = [64, 64], broadcast_dimensions = [0]}
+  %e = subtract(%c, %db)
+  %f = reduce(%e) {kind = max, dimensions = [0]}
+  %fb = broadcast_in_dim(%f) {shape = [64, 64], broadcast_dimensions = [1]}
+  %g = subtract(%e, %fb)
+  %h = reduce(%g) {kind = min, dimensions = [1]}
+  output "h" = %h
+})";
+
+TEST_F(CudaGraphTest, ALostDeviceHasNewGraphs) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compiled(backend.get(), std::string(kAlternating));
+  const std::vector<Literal> literals = {Arguments()[0]};
+  std::vector<RunTensor> arguments = Resident(backend.get(), literals);
+  const auto first = Run(program, arguments);
+  ASSERT_TRUE(first.ok() && Run(program, arguments).ok()) << first.status();
+  hostCudaFail("cuGraphLaunch", 1, kCuIllegalAddress);
+  EXPECT_EQ(ReasonOf(Run(program, arguments).status()), "DEVICE_LOST");
+  arguments = Resident(backend.get(), literals);
+  const Calls before = Now();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(*Run(program, arguments), *first);
+  EXPECT_EQ(Since(before).graphs, 2);
+}
+
+}  // namespace
+}  // namespace tensord::cuda
