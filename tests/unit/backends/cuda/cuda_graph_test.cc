@@ -1,6 +1,7 @@
 // Sessions that are replayed as graphs: how many calls of the driver a run takes, and bytes over the bus.
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -180,6 +181,52 @@ TEST_F(CudaGraphTest, AGraphThatFailsEndsItsRunAlone) {
   hostCudaFail("cuGraphLaunch", 1, kCuUnknown);
   EXPECT_EQ(Run(program, arguments).status().code(), absl::StatusCode::kInternal);
   EXPECT_EQ(*Run(program, arguments), *first);
+}
+
+TEST_F(CudaGraphTest, RunsAtOnceOnTwoLanesHaveTheirOwnGraphs) {
+  hostCudaSet("DELAY_US", "300");
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compiled(backend.get());
+  std::vector<std::vector<RunTensor>> sets;
+  std::vector<std::string> want;
+  for (int i = 0; i < 3; ++i) {
+    sets.push_back(Resident(backend.get(), Arguments()));
+    want.push_back(*Run(program, sets.back()));
+  }
+  const Calls before = Now();
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(sets.size());
+  for (size_t t = 0; t < sets.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        const auto run = Run(program, sets[t]);
+        wrong[t] += !run.ok() || *run != want[t];
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(sets.size()));
+  EXPECT_GT(Since(before).graphs, 0);
+}
+
+// A solver may wait for the device, and a capture would refuse that.
+TEST_F(CudaGraphTest, WhatWaitsForTheDeviceIsNotCaptured) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compiled(backend.get(), R"(graph "solver" {
+  %x = input : f32[64,64]
+  %svd:3 = tensord.linalg.v1.Svd(%x)
+  %a = reduce(%x) {kind = max, dimensions = [0]}
+  %b = reduce(%x) {kind = max, dimensions = [1]}
+  %c = dot_general(%x, %x) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
+  output "s" = %svd:1
+  output "a" = %a
+  output "b" = %b
+  output "c" = %c
+})");
+  const std::vector<RunTensor> arguments = Resident(backend.get(), {Arguments()[0]});
+  const Calls before = Now();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Run(program, arguments).ok());
+  EXPECT_EQ(Since(before).graphs, 0);
 }
 
 // Extremes along one axis and the other, which no kernel has both of, and no library is asked for.

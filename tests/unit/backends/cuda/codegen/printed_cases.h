@@ -99,12 +99,12 @@ inline std::vector<PrintedCase> NeighbourCases() {
     add("short_rows", SoftmaxProgram(48, 70, dtype), many);
     add("block_rows", LayerNormProgram(4096, 5, dtype), many);
     add("large_blocks", SoftmaxProgram(32768, 4, dtype), many);
-    add("shared_rows", SoftmaxProgram(40960, 4, dtype), roomy);
-    add("long_rows", SoftmaxProgram(80000, 4, dtype), many);
     add("split_rows", VarianceProgram(20000, 2, dtype), {.points_per_split = 1024});
     add("columns", ColumnsProgram(160, 900, dtype), many);
     add("split_columns", ColumnsProgram(1024, 700, dtype), {.num_processors = 8, .points_per_split = 1024});
   }
+  add("shared_rows", SoftmaxProgram(40960, 4, DType::kF32), roomy);
+  add("long_rows", SoftmaxProgram(80000, 4, DType::kBF16), many);
   add("columns", ColumnsProgram(160, 900, DType::kI32), many);
   return cases;
 }

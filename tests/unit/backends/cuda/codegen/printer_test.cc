@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "backends/cuda/codegen/values.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/cuda/nvrtc.h"
@@ -14,6 +15,7 @@ namespace {
 
 std::vector<std::string> CompileOptions(const std::string& architecture) {
   std::vector<std::string> options = {"--gpu-architecture=" + architecture};
+  if (absl::StartsWith(architecture, "sm_")) options.emplace_back("--ptxas-options=--warn-on-spills");
   for (absl::string_view option : kCudaCompileOptions) options.emplace_back(option);
   return options;
 }
