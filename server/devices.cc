@@ -19,6 +19,7 @@
 #include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/device/context.h"
+#include "backends/cuda/device/device_counts.h"
 #include "backends/cuda/libraries/libraries.h"
 #include "backends/cuda/libraries/status.h"
 #include "engine/base/status_macros.h"
@@ -213,12 +214,15 @@ absl::StatusOr<std::unique_ptr<Backend>> Devices::MakeCuda(const ServerConfig& c
                                                            const OtherBackends& others) {
   if (others.cuda != nullptr) return others.cuda(ordinal);
   if (cuda_libraries_ == nullptr) RETURN_IF_ERROR(OpenCuda(config, ordinal, log));
+  const auto counts = std::make_shared<cuda::DeviceCounts>();
+  cuda_counts_[DeviceName{.kind = kCudaKind, .ordinal = ordinal}.full()] = counts;
   return MakeCudaBackend({.libraries = cuda_libraries_.get(),
                           .ordinal = ordinal,
                           .lanes = config.cuda().executors() + kLanesForTensors,
                           .host_memory = memory_,
                           .cubins = cubins_,
-                          .parallel = parallel_for()});
+                          .parallel = parallel_for(),
+                          .counts = counts});
 }
 
 std::unique_ptr<Backend> Devices::MakeCpu(const ServerConfig& config, const ServerFamilies& families,
@@ -257,6 +261,27 @@ ParallelFor Devices::parallel_for() const {
 CollectedMetrics::Tables Devices::fft_tables() const {
   const cpu::FftTransforms::Stats stats = fft_transforms_->stats();
   return {.bytes = stats.bytes, .hits = stats.hits, .misses = stats.misses, .evictions = stats.evictions};
+}
+
+CollectedMetrics::Cuda Devices::cuda() const {
+  CollectedMetrics::Cuda cuda;
+  for (const auto& [device, counts] : cuda_counts_) {
+    cuda.devices[device] = {.copied = {{"to", counts->to_device_bytes.load()},
+                                       {"from", counts->from_device_bytes.load()},
+                                       {"within", counts->within_bytes.load()}},
+                            .contexts = {{"lost", counts->lost.load()},
+                                         {"revived", counts->revived.load()},
+                                         {"failed", counts->failed_revivals.load()}}};
+  }
+  const cuda::CubinStore::Stats stats = cubins_ == nullptr ? cuda::CubinStore::Stats() : cubins_->stats();
+  cuda.kernels = {{"memory", stats.from_memory},
+                  {"disk", stats.from_disk},
+                  {"compiled", stats.compiled},
+                  {"refused", stats.refused}};
+  cuda.kernel_errors = {{"damaged", stats.damaged}, {"write", stats.write_errors}};
+  cuda.kernel_bytes = {{"memory", stats.memory_bytes}, {"disk", stats.disk_bytes}};
+  cuda.compiling = stats.compiling;
+  return cuda;
 }
 
 }  // namespace tensord::server

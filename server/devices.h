@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ class ThreadPool;
 }  // namespace tensord::cpu
 namespace tensord::cuda {
 class CubinStore;
+struct DeviceCounts;
 class Libraries;
 }  // namespace tensord::cuda
 
@@ -87,6 +89,7 @@ class Devices {
   // The CPU backend's threads, for large copies.
   ParallelFor parallel_for() const;
   CollectedMetrics::Tables fft_tables() const;
+  CollectedMetrics::Cuda cuda() const;
   // Returns the bytes that tensors may take on the smallest CUDA device; 0: there is none.
   int64_t cuda_tensor_bytes() const { return cuda_bytes_; }
 
@@ -102,10 +105,11 @@ class Devices {
   std::unique_ptr<cpu::ThreadPool> pool_;
   std::unique_ptr<cpu::FftTransforms> fft_transforms_;
   std::shared_ptr<HostBufferPool> memory_;
-  std::unique_ptr<cuda::Libraries> cuda_libraries_;  // of all CUDA devices; null: there is none
-  std::shared_ptr<cuda::CubinStore> cubins_;         // likewise
-  int64_t cuda_bytes_ = 0;                           // memory of the smallest CUDA device; 0: there is none
-  std::vector<std::unique_ptr<Backend>> backends_;   // by name
+  std::unique_ptr<cuda::Libraries> cuda_libraries_;                         // of all CUDA devices; null: there is none
+  std::shared_ptr<cuda::CubinStore> cubins_;                                // likewise
+  std::map<std::string, std::shared_ptr<cuda::DeviceCounts>> cuda_counts_;  // by device
+  int64_t cuda_bytes_ = 0;                          // memory of the smallest CUDA device; 0: there is none
+  std::vector<std::unique_ptr<Backend>> backends_;  // by name
   std::vector<std::string> names_;
 };
 

@@ -84,6 +84,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
       .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
       .connections = [parts] { return ConnectionsOf(*parts); },
       .fft_tables = [devices = parts->devices.get()] { return devices->fft_tables(); },
+      .cuda = [devices = parts->devices.get()] { return devices->cuda(); },
       .resident = [sessions = parts->sessions.get()] { return ResidentOf(*sessions); },
       .shared = [parts] { return SharedOf(parts->regions.get(), *parts->broker_refusals); },
       .quotas = [parts] { return TenantQuotasOf(*parts); },

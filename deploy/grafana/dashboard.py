@@ -32,7 +32,8 @@ def limit(name):
 
 # The expression of the rule instance:tensord_unaccounted_memory:bytes, which not everybody has.
 UNACCOUNTED = " - ".join((total("instance", metric("process_resident_memory_bytes")),
-                          total("instance", metric("tensord_memory_bytes")),
+                          "(" + total("instance", metric("tensord_memory_bytes", 'device=~"cpu:.*"'))
+                          + " or 0 * " + total("instance", metric("process_resident_memory_bytes")) + ")",
                           total("instance", metric("tensord_program_cache_bytes", 'tier="memory"')),
                           total("instance", metric("tensord_fft_table_bytes")),
                           total("instance", metric("tensord_shared_memory_bytes")),
@@ -89,6 +90,17 @@ ROWS = (
         ("Device time by tenant", "none", ((total("tenant", rate("tensord_tenant_device_seconds_total")), "{{tenant}}"),)),
         ("Processor time of the process", "none", ((total("instance", rate("process_cpu_seconds_total")), "{{instance}}"),)),
     )),
+    ("GPUs", (
+        ("Memory of GPUs", "bytes", (
+            (total("device, state", metric("tensord_memory_bytes", 'device=~"cuda:.*"')), "{{device}}: {{state}}"),
+            (total("device", metric("tensord_memory_peak_bytes", 'device=~"cuda:.*"')), "{{device}}: peak"),
+            (total("device", metric("tensord_device_memory_bytes", 'device=~"cuda:.*"')), "{{device}}: all"))),
+        ("Bytes copied to GPUs and from them", "Bps", ((total("device, direction", rate("tensord_cuda_copied_bytes_total")), "{{device}}: {{direction}}"),)),
+        ("GPUs that were lost and made anew", "none", ((total("device, event", metric("tensord_cuda_contexts_total")), "{{device}}: {{event}}"),)),
+        ("Kernels by where their machine code was", "ops", ((total("result", rate("tensord_cuda_kernels_total")), "{{result}}"),)),
+        ("Threads that compile kernels", "none", ((total("instance", rate("tensord_cuda_kernel_compile_seconds_total")), "{{instance}}"),)),
+        ("Machine code of kernels, by tier", "bytes", ((total("tier", metric("tensord_cuda_kernel_bytes")), "{{tier}}"),)),
+    )),
     ("Compilation and programs", (
         ("Programs asked for, by result", "reqps", ((total("result", rate("tensord_compile_requests_total")), "{{result}}"),)),
         ("Time of compilations", "s", (
@@ -124,8 +136,8 @@ ROWS = (
             (f"min({metric('tensord_memory_limit_bytes')})", "limit"))),
         ("Memory that no metric explains", "bytes", ((UNACCOUNTED, "{{instance}}"),)),
         ("Memory of devices, by state", "bytes", (
-            (total("state", metric("tensord_memory_bytes")), "{{state}}"),
-            (f"sum({metric('tensord_memory_promised_bytes')})", "promised"))),
+            (total("device, state", metric("tensord_memory_bytes")), "{{device}}: {{state}}"),
+            (total("device", metric("tensord_memory_promised_bytes")), "{{device}}: promised"))),
         ("Bytes of requests in progress", "bytes", (
             (total("instance", metric("tensord_rpc_in_flight_bytes")), "{{instance}}"),
             (limit("in_flight_bytes"), "limit"))),

@@ -142,6 +142,7 @@ class DeviceSamples {
     device_ = executor.device();
     AddExecutor(executor.stats());
     AddMemory(executor.backend()->Memory());
+    Put(static_cast<double>(executor.backend()->Describe().memory_bytes), &samples_[Metric::device_memory_bytes]);
     Put(static_cast<double>(kept.tensors), &samples_[Metric::resident_tensors]);
     Put(static_cast<double>(kept.bytes), &samples_[Metric::resident_bytes]);
   }
@@ -193,11 +194,11 @@ class DeviceSamples {
   std::string device_;
   // Also of a server without devices.
   std::map<Metric, std::vector<Sample>> samples_ = {
-      {Metric::device_errors, {}},         {Metric::device_up, {}},        {Metric::executor_busy, {}},
-      {Metric::memory_blocks, {}},         {Metric::memory_bytes, {}},     {Metric::memory_peak_bytes, {}},
-      {Metric::memory_promised_bytes, {}}, {Metric::out_of_memory, {}},    {Metric::queue_bytes, {}},
-      {Metric::queue_depth, {}},           {Metric::queue_oldest_age, {}}, {Metric::resident_bytes, {}},
-      {Metric::resident_tensors, {}},      {Metric::segment_launches, {}}};
+      {Metric::device_errors, {}},     {Metric::device_memory_bytes, {}},   {Metric::device_up, {}},
+      {Metric::executor_busy, {}},     {Metric::memory_blocks, {}},         {Metric::memory_bytes, {}},
+      {Metric::memory_peak_bytes, {}}, {Metric::memory_promised_bytes, {}}, {Metric::out_of_memory, {}},
+      {Metric::queue_bytes, {}},       {Metric::queue_depth, {}},           {Metric::queue_oldest_age, {}},
+      {Metric::resident_bytes, {}},    {Metric::resident_tensors, {}},      {Metric::segment_launches, {}}};
 };
 
 // `payloads` and `shared`: refusals of the host's pools.
@@ -275,6 +276,30 @@ class DeviceSamples {
   AddFamily(Metric::fft_table_lookups, std::move(lookups), families);
 }
 
+std::vector<Sample> Labelled(const char* label, const CollectedMetrics::Cuda::Counts& counts) {
+  std::vector<Sample> samples;
+  for (const auto& [value, count] : counts) samples.push_back({{{label, value}}, static_cast<double>(count)});
+  return samples;
+}
+
+[[gnu::noinline]] void AddCuda(const CollectedMetrics::Cuda& cuda, Families* families) {
+  std::vector<Sample> copied, contexts;
+  for (const auto& [device, counts] : cuda.devices) {
+    for (const auto& [direction, bytes] : counts.copied) {
+      copied.push_back({{{"device", device}, {"direction", direction}}, static_cast<double>(bytes)});
+    }
+    for (const auto& [event, count] : counts.contexts) {
+      contexts.push_back({{{"device", device}, {"event", event}}, static_cast<double>(count)});
+    }
+  }
+  AddFamily(Metric::cuda_contexts, std::move(contexts), families);
+  AddFamily(Metric::cuda_copied_bytes, std::move(copied), families);
+  AddFamily(Metric::cuda_kernel_bytes, Labelled("tier", cuda.kernel_bytes), families);
+  AddNumber(Metric::cuda_kernel_compile_seconds, absl::ToDoubleSeconds(cuda.compiling), families);
+  AddFamily(Metric::cuda_kernel_errors, Labelled("reason", cuda.kernel_errors), families);
+  AddFamily(Metric::cuda_kernels, Labelled("result", cuda.kernels), families);
+}
+
 [[gnu::noinline]] void AddBuild(const std::string& version, const std::string& git, Families* families) {
   AddFamily(Metric::build_info,
             {{{{"version", version}, {"git", git}, {"grpc", grpc::Version()}, {"compiler", kCompiler}}, 1.0}},
@@ -304,6 +329,7 @@ std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   AddNumber(Metric::grpc_calls, static_cast<double>(CountBegunCalls()), &families);
   AddNumber(Metric::grpc_errors, static_cast<double>(CountGrpcErrors()), &families);
   AddTables(sources_.fft_tables(), &families);
+  AddCuda(sources_.cuda(), &families);
   AddFamily(Metric::limit, LimitsNow(), &families);
   AddNumber(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines()), &families);
   AddNumber(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch()), &families);

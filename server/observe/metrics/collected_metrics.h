@@ -42,6 +42,19 @@ class CollectedMetrics : public prometheus::Collectable {
     int64_t misses = 0;
     int64_t evictions = 0;
   };
+  // The CUDA devices, and the machine code of kernels, which they share.
+  struct Cuda {
+    using Counts = std::vector<std::pair<const char*, int64_t>>;  // by the value of a label
+    struct Device {
+      Counts copied;    // bytes, by direction
+      Counts contexts;  // by event
+    };
+    std::map<std::string, Device> devices;
+    Counts kernels;        // by result
+    Counts kernel_errors;  // by reason
+    Counts kernel_bytes;   // by tier
+    absl::Duration compiling;
+  };
   // The tensors that clients keep on the server.
   struct Resident {
     struct Device {
@@ -82,6 +95,7 @@ class CollectedMetrics : public prometheus::Collectable {
     std::function<Admission()> admission;
     std::function<std::map<std::string, Connections>()> connections;  // by listener
     std::function<Tables()> fft_tables;
+    std::function<Cuda()> cuda;
     std::function<Resident()> resident;
     std::function<Shared()> shared;
     std::function<Quotas()> quotas;

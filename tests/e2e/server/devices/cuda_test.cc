@@ -215,6 +215,32 @@ TEST_F(CudaServerTest, TensorsLiveOnTheDevice) {
   EXPECT_TRUE(WaitFor([&] { return InfoWithCapabilities(server).devices(1).memory_used_bytes() == 0; }));
 }
 
+// The bytes on the bus are those that clients send and fetch.
+TEST_F(CudaServerTest, ResidentTensorsDoNotCrossTheBus) {
+  InProcessServer server(OnCuda());
+  SessionClient session(server);
+  const int64_t bytes = 4 << 16;
+  const auto copied = [&server](const char* direction) {
+    return server.Metric("tensord_cuda_copied_bytes_total", direction);
+  };
+  ASSERT_EQ(PutOn(server, session, "", "x", Counted(1 << 16)), "OK");
+  EXPECT_EQ(copied("to"), bytes);
+  EXPECT_EQ(copied("from"), 0);
+  v1::ExecuteRequest step = session.Request(DoubleGraph());
+  AddDonated(&step, "x");
+  Keep(&step, "x");
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(session.Run(step), "OK");
+  EXPECT_EQ(copied("to"), bytes);
+  EXPECT_EQ(copied("from"), 0);
+  EXPECT_EQ(Downloaded(server, session, "x").back(), 32.0F * ((1 << 16) - 1));
+  EXPECT_EQ(copied("from"), bytes);
+  EXPECT_EQ(copied("to"), bytes);
+  EXPECT_EQ(server.Metric("tensord_device_memory_bytes", "cuda:0"),
+            InfoWithCapabilities(server).devices(0).memory_bytes());
+  EXPECT_GT(server.Metric("tensord_memory_bytes", "in_use"), 0);
+  EXPECT_EQ(server.Metric("tensord_cuda_contexts_total", "lost"), 0);
+}
+
 // A state that is given away and kept under its name, as a training loop does.
 TEST_F(CudaServerTest, DonatedTensorsAreWrittenOver) {
   InProcessServer server(OnCuda());
@@ -268,6 +294,11 @@ TEST_F(CudaServerTest, TheNextServerHasTheKernels) {
     const long compiled = hostCudaCalls("nvrtcCompileProgram");
     EXPECT_EQ(RanOn(server, AddRequest()), "cuda:0");
     EXPECT_EQ(hostCudaCalls("nvrtcCompileProgram") - compiled, is_first ? 1 : 0);
+    EXPECT_EQ(server.Metric("tensord_cuda_kernels_total", "compiled"), is_first ? 1 : 0);
+    EXPECT_EQ(server.Metric("tensord_cuda_kernels_total", "disk"), is_first ? 0 : 1);
+    EXPECT_EQ(server.Metric("tensord_cuda_kernels_total", "memory"), 0);
+    EXPECT_GT(server.Metric("tensord_cuda_kernel_bytes", "disk"), 0);
+    EXPECT_GT(server.Metric("tensord_cuda_kernel_bytes", "memory"), 0);
   }
   fs::remove_all(path);
 }
@@ -315,6 +346,9 @@ TEST_F(CudaServerTest, ALostDeviceIsToldAndComesBack) {
   EXPECT_EQ(RanOn(server, use, &doubled), "cuda:0");
   EXPECT_THAT(doubled, ElementsAre(2, 4));
   EXPECT_EQ(server.Metric("tensord_device_up", "cuda:0"), 1);
+  EXPECT_EQ(server.Metric("tensord_cuda_contexts_total", "lost"), 1);
+  EXPECT_EQ(server.Metric("tensord_cuda_contexts_total", "revived"), 1);
+  EXPECT_EQ(server.Metric("tensord_cuda_contexts_total", "failed"), 0);
 }
 
 // Tensors of clients that nobody has told yet.
@@ -332,6 +366,96 @@ TEST_F(CudaServerTest, ALossThatATransferMeetsPoisonsToo) {
   EXPECT_THAT(session.Delete({"x", "y"}), IsEmpty());
   ASSERT_EQ(PutOn(server, session, "", "y", {3, 4}), "OK");
   EXPECT_THAT(Downloaded(server, session, "y"), ElementsAre(3, 4));
+}
+
+// One that names no device runs on the default one, by whatever order the devices were written in.
+TEST_F(CudaServerTest, OneOfSeveralDevicesIsTheDefault) {
+  hostCudaSet("DEVICES", "2");
+  {
+    InProcessServer server({"devices=cpu", "devices=cuda:0", "devices=cuda:1", "default_device=cuda:1",
+                            "cuda.libraries=" + folder_, "cuda.memory_bytes=1048576"});
+    EXPECT_THAT(DevicesIn(InfoWithCapabilities(server)), ElementsAre("cuda:1", "cpu:0", "cuda:0"));
+    const long compiled = hostCudaCalls("nvrtcCompileProgram");
+    EXPECT_EQ(RanOn(server, AddRequest()), "cuda:1");
+    EXPECT_EQ(RanOn(server, On("cuda:0", AddRequest())), "cuda:0");
+    EXPECT_EQ(hostCudaCalls("nvrtcCompileProgram") - compiled, 1) << "devices share machine code";
+    EXPECT_EQ(RanOn(server, On("cpu", AddRequest())), "cpu:0");
+    EXPECT_EQ(RanOn(server, On("cuda:2", AddRequest())), "DEVICE_UNKNOWN");
+    SessionClient session(server);
+    ASSERT_EQ(PutOn(server, session, "", "x", {1, 2}), "OK");
+    EXPECT_EQ(BytesOn(server, "cuda:1"), server::kHandleBytes);
+    EXPECT_EQ(BytesOn(server, "cuda:0"), 0);
+    // Bounds are each device's own: what fills one leaves the other as it was.
+    const std::string too_much = PutOn(server, session, "cuda:0", "big", Counted(1 << 19));
+    EXPECT_EQ(too_much, "OK") << "resident tensors have a bound of their own";
+    v1::ExecuteRequest twice = session.Request(DoubleGraph());
+    AddHandle(&twice, "big");
+    EXPECT_EQ(RanOn(server, On("cuda:0", twice)), "OUT_OF_MEMORY");
+    v1::ExecuteRequest small = session.Request(DoubleGraph());
+    AddHandle(&small, "x");
+    std::vector<float> doubled;
+    EXPECT_EQ(RanOn(server, small, &doubled), "cuda:1");
+    EXPECT_THAT(doubled, ElementsAre(2, 4));
+  }
+  hostCudaSet("DEVICES", "");
+}
+
+TEST_F(CudaServerTest, DevicesRunAtOnce) {
+  hostCudaSet("DEVICES", "2");
+  hostCudaSet("DELAY_US", "500");
+  {
+    InProcessServer server({"devices=cuda:0", "devices=cuda:1", "cuda.libraries=" + folder_});
+    std::vector<std::thread> clients;
+    for (int client = 0; client < 4; ++client) {
+      clients.emplace_back([&server, client] {
+        const std::string device = client % 2 == 0 ? "cuda:0" : "cuda:1";
+        SessionClient session(server);
+        const std::vector<float> values = Counted(2000, static_cast<float>(client));
+        ASSERT_EQ(PutOn(server, session, device, "x", values), "OK");
+        for (int i = 0; i < 4; ++i) {
+          v1::ExecuteRequest twice = session.Request(DoubleGraph());
+          AddHandle(&twice, "x");
+          std::vector<float> got;
+          EXPECT_EQ(RanOn(server, On(device, twice), &got), device);
+          std::vector<float> want = values;
+          for (float& value : want) value *= 2;
+          EXPECT_TRUE(got == want);
+        }
+      });
+    }
+    for (std::thread& client : clients) client.join();
+    for (const char* device : {"cuda:0", "cuda:1"}) {
+      EXPECT_EQ(server.Metric("tensord_device_up", device), 1);
+      EXPECT_EQ(server.Metric("tensord_segment_launches_total", device), 8);
+    }
+  }
+  hostCudaSet("DELAY_US", "");
+  hostCudaSet("DEVICES", "");
+}
+
+TEST_F(CudaServerTest, ProfilesAndExplainNameTheKernels) {
+  InProcessServer server(OnCuda());
+  v1::ExecuteRequest request = AddRequest();
+  request.set_profile(true);
+  v1::ExecuteResponse response;
+  const grpc::Status status = Execute(server.stub(), request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.stats().segments_size(), 1);
+  const v1::SegmentProfile& segment = response.stats().segments(0);
+  EXPECT_EQ(segment.backend(), "cuda");
+  EXPECT_THAT(segment.kernel(), HasSubstr("add"));
+  EXPECT_EQ(segment.nodes_size(), 1);
+  const auto nanoseconds = [](const google::protobuf::Duration& d) { return d.seconds() * 1'000'000'000 + d.nanos(); };
+  EXPECT_GT(nanoseconds(segment.duration()), 0);
+  EXPECT_LE(nanoseconds(segment.start()) + nanoseconds(segment.duration()),
+            nanoseconds(response.stats().run_time()) + 1'000'000)
+      << "the device's clock rounds";
+  v1::ExplainRequest explain;
+  *explain.mutable_graph() = SmallAdd();
+  v1::ExplainResponse explained;
+  grpc::ClientContext context;
+  ASSERT_TRUE(server.stub().Explain(&context, explain, &explained).ok());
+  EXPECT_THAT(explained.text(), HasSubstr("kernel  printed map, 1 element a thread, 1 launch of 1 x 32 threads, "));
 }
 
 // Two devices of one server, each with its memory, its kernels and its faults.

@@ -308,6 +308,15 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
                    .ended = {.for_headers = 2, .for_cancels = 4, .for_settings = 7}}}};
            },
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
+       .cuda =
+           [] {
+             return CollectedMetrics::Cuda{
+                 .devices = {{"cuda:0", {.copied = {{"to", 300}, {"from", 20}}, .contexts = {{"lost", 2}}}}},
+                 .kernels = {{"memory", 4}, {"compiled", 9}},
+                 .kernel_errors = {{"damaged", 1}},
+                 .kernel_bytes = {{"disk", 777}},
+                 .compiling = absl::Milliseconds(1500)};
+           },
        .resident =
            [] {
              return CollectedMetrics::Resident{
@@ -350,6 +359,14 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
                 HasSubstr(absl::StrCat("tensord_connections_ended_total{listener=\"calls\",reason=\"", ended)));
   }
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_evictions_total 9"));
+  for (const char* line :
+       {"contexts_total{device=\"cuda:0\",event=\"lost\"} 2",
+        "copied_bytes_total{device=\"cuda:0\",direction=\"to\"} 300",
+        "copied_bytes_total{device=\"cuda:0\",direction=\"from\"} 20", "kernels_total{result=\"memory\"} 4",
+        "kernels_total{result=\"compiled\"} 9", "kernel_errors_total{reason=\"damaged\"} 1",
+        "kernel_bytes{tier=\"disk\"} 777", "kernel_compile_seconds_total 1.5"}) {
+    EXPECT_THAT(Text(collected.Collect()), HasSubstr(absl::StrCat("tensord_cuda_", line)));
+  }
   EXPECT_THAT(Text(collected.Collect()),
               HasSubstr("tensord_binding_lookups_total{kind=\"program\",result=\"joined\"} 1"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_binding_evictions_total{kind=\"stage\"} 1"));
