@@ -78,7 +78,11 @@ absl::StatusOr<bool> CudaSession::EnqueueGraph(const CudaProgram& program, const
 absl::Status CudaSession::Finish() {
   if (lane_ == nullptr) return absl::OkStatus();
   absl::Status finished = context_->Enter();
-  if (finished.ok()) finished = lane_->Finish();
+  if (finished.ok()) {
+    finished = lane_->Finish();
+  } else {
+    context_->Lose();  // nobody can wait for what is on its way
+  }
   for (const RunState& run : runs_) {
     if (finished.ok() && run.clock != nullptr) finished = run.clock->Read();
   }

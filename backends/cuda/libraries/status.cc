@@ -31,16 +31,20 @@ std::string NameOf(const Driver& driver, CuResult result) {
 }
 
 bool IsLost(CuResult result) {
-  // Errors of kernels: illegal addresses, instructions and barriers, faults of memory, assertions.
+  // Errors of kernels: illegal addresses, instructions and barriers, faults of memory and links, assertions.
   switch (result) {
     case 214:  // CUDA_ERROR_ECC_UNCORRECTABLE
+    case 220:  // CUDA_ERROR_NVLINK_UNCORRECTABLE
+    case 226:  // CUDA_ERROR_CONTAINED
     case 702:  // CUDA_ERROR_LAUNCH_TIMEOUT
+    case 709:  // CUDA_ERROR_CONTEXT_IS_DESTROYED: by another user of the primary context
     case 710:  // CUDA_ERROR_ASSERT
     case 714:  // CUDA_ERROR_HARDWARE_STACK_ERROR
     case 715:  // CUDA_ERROR_ILLEGAL_INSTRUCTION
     case 716:  // CUDA_ERROR_MISALIGNED_ADDRESS
     case 717:  // CUDA_ERROR_INVALID_ADDRESS_SPACE
     case 718:  // CUDA_ERROR_INVALID_PC
+    case 721:  // CUDA_ERROR_TENSOR_MEMORY_LEAK
     case kCuIllegalAddress:
     case kCuLaunchFailed:
       return true;

@@ -109,6 +109,38 @@ TEST_F(CudaLossTest, TheNextRunMakesTheDeviceAnew) {
   EXPECT_EQ(backend_->Describe().memory_bytes, 16 * kMiB);
 }
 
+// All that end a context, by NVIDIA's documents. Other errors are of a call alone.
+TEST_F(CudaLossTest, ErrorsThatStayAreLosses) {
+  const CompiledProgramPtr program = Compiled();
+  for (const int result : {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721}) {
+    hostCudaFail("cuLaunchKernel", 1, result);
+    EXPECT_EQ(ReasonOf(RunOnce(program, 1)), "DEVICE_LOST") << result;
+    EXPECT_TRUE(RunOnce(program, 1).ok()) << result;
+  }
+  for (const int result : {1, 2, 201, 304, 400, 701, 801, 999}) {
+    hostCudaFail("cuLaunchKernel", 1, result);
+    const absl::Status failed = RunOnce(program, 1);
+    EXPECT_FALSE(failed.ok());
+    EXPECT_NE(ReasonOf(failed), "DEVICE_LOST") << result;
+    EXPECT_TRUE(RunOnce(program, 1).ok()) << result;
+  }
+}
+
+// A session whose thread cannot wait gives its memory back to nobody else.
+TEST_F(CudaLossTest, WorkThatCannotBeWaitedForIsALoss) {
+  const CompiledProgramPtr program = Compiled();
+  const auto prepared = backend_->Prepare({});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const BufferPtr tensor = *backend_->Import("abcd", 4, nullptr);
+  auto session = backend_->OpenSession();
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE((*session)->Run(**prepared, {}, {}, {}).ok());
+  hostCudaFail("cuCtxSetCurrent", 1, kCuUnknown);
+  EXPECT_FALSE((*session)->Finish().ok());
+  EXPECT_TRUE(tensor->is_lost());
+  EXPECT_TRUE(RunOnce(program, 1).ok());
+}
+
 TEST_F(CudaLossTest, TensorsOfBeforeAreGone) {
   const CompiledProgramPtr program = Compiled();
   const std::vector<float> ones(kElements, 1);
