@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<LtProduct>> LtProduct::Create(const DotPlan& plan
                                                              const KernelContext& context) {
   RETURN_IF_ERROR(CheckLtSizes(plan));
   ASSIGN_OR_RETURN(const BlasLt* const library, context.libraries->blas_lt());
-  std::unique_ptr<LtProduct> product(new LtProduct(context.compiler->context(), library));
+  std::unique_ptr<LtProduct> product(new LtProduct(library));
   RETURN_IF_ERROR(product->Describe(plan, types));
   LtHandle handle(library);
   RETURN_IF_ERROR(handle.Open());
@@ -110,8 +110,8 @@ absl::StatusOr<std::unique_ptr<LtProduct>> LtProduct::Create(const DotPlan& plan
   return product;
 }
 
+// These are of the host alone, also where the device is lost.
 LtProduct::~LtProduct() {
-  if (!context_->Enter().ok()) return;
   for (const BlasLtMatrixLayout layout : {left_, right_, result_}) {
     if (layout != nullptr) library_->cublasLtMatrixLayoutDestroy(layout);
   }

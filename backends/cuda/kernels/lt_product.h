@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,14 +30,12 @@ class LtProduct {
   int64_t workspace_bytes() const;
 
  private:
-  LtProduct(std::shared_ptr<Context> context, const BlasLt* library)
-      : context_(std::move(context)), library_(library) {}
+  explicit LtProduct(const BlasLt* library) : library_(library) {}
   absl::Status Describe(const DotPlan& plan, const DotTypes& types);
   absl::Status AddLayout(const BatchedMatrix& matrix, DType dtype, int64_t batch, BlasLtMatrixLayout* layout);
 
   absl::Status ChooseAll(BlasLtHandle handle, const DotTypes& types);
 
-  const std::shared_ptr<Context> context_;
   const BlasLt* const library_;
   BlasLtMatmulDesc desc_ = nullptr;
   BlasLtMatrixLayout left_ = nullptr, right_ = nullptr, result_ = nullptr;

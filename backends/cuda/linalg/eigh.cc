@@ -42,16 +42,19 @@ class EighKernel final : public MatrixKernel {
     ASSIGN_OR_RETURN(finish_, context.compiler->Compile(text.Take()));
     ASSIGN_OR_RETURN(const Solver* const library, context.libraries->solver());
     is_batched_ = batch_ > 1 && library->cusolverDnXsyevBatched != nullptr;
-    ASSIGN_OR_RETURN(
-        work_, AskSolver(context.libraries, "cusolverDnXsyevd_bufferSize", [&](const SolverScope& s, SolverWork* work) {
-          return is_batched_
-                     ? s.library->cusolverDnXsyevBatched_bufferSize(
-                           s.handle, s.params, mode(), kBlasLower, n_, types_.type, nullptr, n_, types_.real_type,
-                           nullptr, types_.type, &work->device_bytes, &work->host_bytes, batch_)
-                     : s.library->cusolverDnXsyevd_bufferSize(s.handle, s.params, mode(), kBlasLower, n_, types_.type,
-                                                              nullptr, n_, types_.real_type, nullptr, types_.type,
-                                                              &work->device_bytes, &work->host_bytes);
-        }));
+    ASSIGN_OR_RETURN(work_, AskSolver(context.libraries,
+                                      is_batched_ ? "cusolverDnXsyevBatched_bufferSize" : "cusolverDnXsyevd_bufferSize",
+                                      [&](const SolverScope& s, SolverWork* work) {
+                                        return is_batched_
+                                                   ? s.library->cusolverDnXsyevBatched_bufferSize(
+                                                         s.handle, s.params, mode(), kBlasLower, n_, types_.type,
+                                                         nullptr, n_, types_.real_type, nullptr, types_.type,
+                                                         &work->device_bytes, &work->host_bytes, batch_)
+                                                   : s.library->cusolverDnXsyevd_bufferSize(
+                                                         s.handle, s.params, mode(), kBlasLower, n_, types_.type,
+                                                         nullptr, n_, types_.real_type, nullptr, types_.type,
+                                                         &work->device_bytes, &work->host_bytes);
+                                      }));
     device_work_ = Scratch(static_cast<int64_t>(work_.device_bytes));
     return Judge(context);
   }

@@ -98,7 +98,7 @@ class QrKernel final : public ReflectorsKernel {
     ASSIGN_OR_RETURN(take_apart_, context.compiler->Compile(text.Take()));
     ASSIGN_OR_RETURN(
         const SolverWork work,
-        AskSolver(context.libraries, "cusolverDnOrgqr_bufferSize", [&](const SolverScope& s, SolverWork* asked) {
+        AskSolver(context.libraries, absl::StrCat(name(), "_bufferSize"), [&](const SolverScope& s, SolverWork* asked) {
           const auto ask = dtype_ == DType::kF32   ? s.library->cusolverDnSorgqr_bufferSize
                            : dtype_ == DType::kF64 ? s.library->cusolverDnDorgqr_bufferSize
                            : dtype_ == DType::kC64 ? s.library->cusolverDnCungqr_bufferSize
@@ -128,7 +128,7 @@ class QrKernel final : public ReflectorsKernel {
           multiply(s.handle, Narrow(m_), Narrow(columns_), Narrow(k_), Pointer(Element(q, b * m_ * columns_, dtype_)),
                    Narrow(m_), Pointer(Element(tau_.at(launch), b * k_, dtype_)), Pointer(work_.at(launch)),
                    work_elements_, Info(unused_info_.at(launch), 0)),
-          "cusolverDnOrgqr"));
+          name()));
     }
     return absl::OkStatus();
   }
@@ -136,6 +136,13 @@ class QrKernel final : public ReflectorsKernel {
 
  private:
   static int Narrow(int64_t size) { return static_cast<int>(size); }  // CheckSizes
+  // Returns that of the function that multiplies reflectors.
+  absl::string_view name() const {
+    return dtype_ == DType::kF32   ? "cusolverDnSorgqr"
+           : dtype_ == DType::kF64 ? "cusolverDnDorgqr"
+           : dtype_ == DType::kC64 ? "cusolverDnCungqr"
+                                   : "cusolverDnZungqr";
+  }
 
   const int64_t columns_;
   ScratchPart packed_, tau_, work_;
