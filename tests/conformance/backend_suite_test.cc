@@ -14,12 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cuda/cuda_backend.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/scalar/scalar_math.h"
 #include "engine/reference/evaluator.h"
+#include "tests/conformance/cuda_under_test.h"
 #include "tests/testlib/graphs/node_case.h"
 #include "tests/testlib/numbers/literal_compare.h"
 #include "tests/testlib/numbers/random_literal.h"
@@ -39,14 +40,16 @@ struct BackendUnderTest {
   bool compiles = false;  // a kernel of each case, which takes longer than the case
 };
 
-// Returns the cases that a backend runs: one of ten where kernels are compiled, all with TENSORD_CUDA_CASES=all.
+// Returns the cases that a backend runs: where kernels are compiled one of ten, or one of TENSORD_CUDA_CASES.
 std::vector<NodeCase> CasesFor(const BackendUnderTest& backend) {
-  constexpr size_t kOneOf = 10;
   std::vector<NodeCase> cases = CoreOpCases();
+  if (!backend.compiles) return cases;
   const char* const chosen = std::getenv("TENSORD_CUDA_CASES");
-  if (!backend.compiles || (chosen != nullptr && absl::string_view(chosen) == "all")) return cases;
+  size_t one_of = 10;
+  if (chosen != nullptr && (!absl::SimpleAtoi(chosen, &one_of) || one_of == 0))
+    ADD_FAILURE() << "not a number: " << chosen;
   std::vector<NodeCase> some;
-  for (size_t i = 0; i < cases.size(); i += kOneOf) some.push_back(std::move(cases[i]));
+  for (size_t i = 0; i < cases.size(); i += std::max<size_t>(one_of, 1)) some.push_back(std::move(cases[i]));
   return some;
 }
 
@@ -55,25 +58,11 @@ std::unique_ptr<Backend> MakeCpu3() { return MakeCpuBackend({.threads = 3}); }
 std::unique_ptr<Backend> MakeVeiled() { return MakeVeiledBackend(MakeCpuBackend({.threads = 2})); }
 std::unique_ptr<Backend> MakeHidden() { return std::make_unique<HiddenMemoryBackend>(); }
 
-// On the device that the host plays. Its libraries are never closed, and its kernels are kept from case to case.
-std::unique_ptr<Backend> MakeCuda() {
-  static cuda::Libraries* const libraries = cuda::Libraries::Open({.folders = {TENSORD_HOST_CUDA_FOLDER},
-                                                                   .asks_loader = false,
-                                                                   .toolkit_folders = {},
-                                                                   .driver_release_file = "/dev/null"})
-                                                ->release();
-  static const std::shared_ptr<cuda::CubinStore> cubins = *cuda::CubinStore::Open({.memory_bytes = int64_t{1} << 30});
-  return *MakeCudaBackend({.libraries = libraries,
-                           .tensor_bytes = int64_t{1} << 30,
-                           .host_memory = HostBufferPool::Create(int64_t{1} << 30, 0),
-                           .cubins = cubins});
-}
-
 const BackendUnderTest kBackends[] = {{"cpu_1_thread", &MakeCpu1},
                                       {"cpu_3_threads", &MakeCpu3},
                                       {"veiled_cpu", &MakeVeiled},
                                       {"hidden", &MakeHidden},
-                                      {"cuda", &MakeCuda, /*compiles=*/true}};
+                                      {"cuda", &MakeCudaUnderTest, /*compiles=*/true}};
 
 // Cases that a backend has no kernel for, by its own word: by op and the dtype that it refuses.
 class Unsupported {
