@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Sourced. start_server LOG FLAGS…: starts build/release/bin/tensord and returns once it listens. Sets
+# Sourced. start_server LOG FLAGS…: starts the tensord of $server_binaries (default: build/release/bin) and
+# returns once it listens. Sets
 #   server_pid       its process
 #   server_target    the gRPC address of its first listener, unix:/… or host:port
 #   server_metrics   host:port of its metrics endpoint, empty without one
@@ -14,7 +15,7 @@ start_server() {
   : >"$log"
   fifo=$(mktemp --dry-run --tmpdir tensord-stdout.XXXXXX)
   mkfifo "$fifo"
-  build/release/bin/tensord "$@" >"$fifo" 2>>"$log" </dev/null &
+  "${server_binaries:-build/release/bin}/tensord" "$@" >"$fifo" 2>>"$log" </dev/null &
   server_pid=$!
   exec {fd}<"$fifo"
   rm "$fifo"
