@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -67,12 +68,29 @@ absl::StatusOr<CubinStore::Image> CubinStore::Get(const Source& source,
       made_.Wait(&mutex_);
     }
   }
+  // Also where memory ends on the way: others wait for this.
+  const absl::Cleanup made = [&] {
+    MutexLock lock(&mutex_);
+    making_.erase(key);
+    made_.SignalAll();
+  };
   absl::StatusOr<Image> image = Make(key, compile);
+  if (!image.ok()) return image;
   MutexLock lock(&mutex_);
-  making_.erase(key);
-  if (image.ok()) KeepLocked(key, *image);
-  made_.SignalAll();
+  KeepLocked(key, *image);
   return image;
+}
+
+void CubinStore::Forget(const Source& source) {
+  const Fingerprint key = KeyOf(source);
+  if (folder_ != nullptr) folder_->Remove(folder_->NameOf(key));
+  MutexLock lock(&mutex_);
+  ++stats_.damaged;
+  const auto found = places_.find(key);
+  if (found == places_.end()) return;
+  kept_bytes_ -= static_cast<int64_t>(found->second->image->size());
+  kept_.erase(found->second);
+  places_.erase(found);
 }
 
 absl::StatusOr<CubinStore::Image> CubinStore::Make(const Fingerprint& key,

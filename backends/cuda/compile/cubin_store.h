@@ -64,6 +64,9 @@ class CubinStore {
   // `compile` does.
   absl::StatusOr<Image> Get(const Source& source, absl::FunctionRef<absl::StatusOr<std::string>()> compile);
 
+  // Gives up a kernel's code, which the driver refuses, in memory and on disk.
+  void Forget(const Source& source);
+
   // Returns the folder's permissions before Open closed it to others; 0 if they were closed.
   mode_t opened_with() const { return folder_ == nullptr ? 0 : folder_->opened_with(); }
   Stats stats() const;

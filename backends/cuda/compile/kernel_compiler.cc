@@ -87,9 +87,18 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(cons
                                   .options = absl::MakeConstSpan(kCudaCompileOptions),
                                   .compiler = version_,
                                   .architecture = architecture_};
-  ASSIGN_OR_RETURN(const CubinStore::Image image, cubins_->Get(source, [&] { return ImageOf(kernel.source); }));
-  ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded, LoadedKernel::Load(context_, *image, kernel.launches));
-  return Keep(key, std::move(loaded));
+  const auto compile = [&] { return ImageOf(kernel.source); };
+  ASSIGN_OR_RETURN(CubinStore::Image image, cubins_->Get(source, compile));
+  bool is_refused = false;
+  absl::StatusOr<std::shared_ptr<const LoadedKernel>> loaded =
+      LoadedKernel::Load(context_, *image, kernel.launches, &is_refused);
+  if (is_refused) {  // by this driver; a newer one may have left it on the disk
+    cubins_->Forget(source);
+    ASSIGN_OR_RETURN(image, cubins_->Get(source, compile));
+    loaded = LoadedKernel::Load(context_, *image, kernel.launches);
+  }
+  RETURN_IF_ERROR(loaded.status());
+  return Keep(key, *std::move(loaded));
 }
 
 std::shared_ptr<const LoadedKernel> KernelCompiler::Find(const std::string& key) {

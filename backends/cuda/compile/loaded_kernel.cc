@@ -4,21 +4,25 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/libraries/status.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
 
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadedKernel::Load(std::shared_ptr<Context> context,
                                                                        const std::string& image,
-                                                                       const std::vector<CudaLaunch>& launches) {
+                                                                       const std::vector<CudaLaunch>& launches,
+                                                                       bool* is_refused) {
   std::shared_ptr<LoadedKernel> kernel(new LoadedKernel(std::move(context)));
-  RETURN_IF_ERROR(kernel->Open(image, launches));
+  RETURN_IF_ERROR(kernel->Open(image, launches, is_refused));
   return kernel;
 }
 
-absl::Status LoadedKernel::Open(const std::string& image, const std::vector<CudaLaunch>& launches) {
+absl::Status LoadedKernel::Open(const std::string& image, const std::vector<CudaLaunch>& launches, bool* is_refused) {
   const Driver& driver = context_->driver();
-  RETURN_IF_ERROR(context_->Check(driver.cuModuleLoadData(&module_, image.data()), "cuModuleLoadData"));
+  const CuResult result = driver.cuModuleLoadData(&module_, image.data());
+  if (is_refused != nullptr) *is_refused = IsRefusedImage(result);
+  RETURN_IF_ERROR(context_->Check(result, "cuModuleLoadData"));
   for (const CudaLaunch& launch : launches) {
     Launch loaded{.blocks = static_cast<unsigned>(launch.blocks),
                   .threads = static_cast<unsigned>(launch.threads_per_block),

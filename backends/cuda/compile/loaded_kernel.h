@@ -21,10 +21,12 @@ namespace tensord::cuda {
 // may be on its way when it goes.
 class LoadedKernel {
  public:
-  // Loads an image that has the entries of the launches. The calling thread has entered the context.
+  // Loads an image that has the entries of the launches. The calling thread has entered the context. `is_refused` tells
+  // whether the driver takes the image for no code of its own.
   static absl::StatusOr<std::shared_ptr<const LoadedKernel>> Load(std::shared_ptr<Context> context,
                                                                   const std::string& image,
-                                                                  const std::vector<CudaLaunch>& launches);
+                                                                  const std::vector<CudaLaunch>& launches,
+                                                                  bool* is_refused = nullptr);
   ~LoadedKernel();
   LoadedKernel(const LoadedKernel&) = delete;
   LoadedKernel& operator=(const LoadedKernel&) = delete;
@@ -45,7 +47,7 @@ class LoadedKernel {
   };
 
   explicit LoadedKernel(std::shared_ptr<Context> context) : context_(std::move(context)) {}
-  absl::Status Open(const std::string& image, const std::vector<CudaLaunch>& launches);
+  absl::Status Open(const std::string& image, const std::vector<CudaLaunch>& launches, bool* is_refused);
   absl::Status Measure(CuFunction function);
 
   const std::shared_ptr<Context> context_;

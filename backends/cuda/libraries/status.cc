@@ -53,6 +53,19 @@ bool IsLost(CuResult result) {
   }
 }
 
+bool IsRefusedImage(CuResult result) {
+  switch (result) {
+    case 200:  // CUDA_ERROR_INVALID_IMAGE
+    case 209:  // CUDA_ERROR_NO_BINARY_FOR_GPU
+    case 218:  // CUDA_ERROR_INVALID_PTX
+    case 222:  // CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+    case 300:  // CUDA_ERROR_INVALID_SOURCE
+      return true;
+    default:
+      return false;
+  }
+}
+
 absl::Status StatusOf(const Driver& driver, CuResult result, absl::string_view function) {
   if (result == kCuSuccess) return absl::OkStatus();
   const std::string name = NameOf(driver, result);

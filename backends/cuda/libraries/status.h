@@ -20,6 +20,9 @@ std::string NameOf(const Driver& driver, CuResult result);
 // Tells whether an error stays until the context is made anew: then the device's memory is lost.
 bool IsLost(CuResult result);
 
+// Tells whether the driver refuses machine code, which another compiler or driver may have left.
+bool IsRefusedImage(CuResult result);
+
 // Return the status of a call: its code by the kind of the error, and a message that names the function and the error.
 //
 //   OUT_OF_MEMORY  the device's memory, or the library's, is full

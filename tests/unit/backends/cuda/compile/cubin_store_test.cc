@@ -225,14 +225,14 @@ TEST_F(CubinStoreTest, AFolderThatCannotBeUsedIsNamed) {
               testing::StartsWith("the folder of kernels, " + folder_ + ", cannot be opened"));
 }
 
-// Programs of two processes, whose nodes have other names.
-TEST_F(CubinStoreTest, KernelsDoNotDependOnNames) {
-  const auto host_memory = HostBufferPool::Create(1 << 30, 0);
-  const auto compiles = [&](absl::string_view name) {
+// A process with the folder that compiles a program, whose nodes are named by `name`. Returns how often it asked NVRTC.
+class CubinStoreOfProgramsTest : public CubinStoreTest {
+ protected:
+  long Compiles(absl::string_view name) {
     auto store = CubinStore::Open({.folder = folder_});
     auto backend = MakeCudaBackend({.libraries = libraries_.get(),
                                     .tensor_bytes = 16 * kMiB,
-                                    .host_memory = host_memory,
+                                    .host_memory = host_memory_,
                                     .cubins = *std::move(store)});
     EXPECT_TRUE(backend.ok()) << backend.status();
     const std::string text =
@@ -243,9 +243,25 @@ TEST_F(CubinStoreTest, KernelsDoNotDependOnNames) {
     const auto program = Compile(ParsedGraph(text), {.device = "d:0"}, Fingerprint(), backend->get());
     EXPECT_TRUE(program.ok()) << program.status();
     return hostCudaCalls("nvrtcCompileProgram") - before;
-  };
-  EXPECT_GT(compiles("a"), 0);
-  EXPECT_EQ(compiles("b"), 0);
+  }
+
+  const std::shared_ptr<HostBufferPool> host_memory_ = HostBufferPool::Create(1 << 30, 0);
+};
+
+TEST_F(CubinStoreOfProgramsTest, KernelsDoNotDependOnNames) {
+  EXPECT_GT(Compiles("a"), 0);
+  EXPECT_EQ(Compiles("b"), 0);
+}
+
+// As after another driver: the entries are whole.
+TEST_F(CubinStoreOfProgramsTest, CodeThatTheDriverRefusesIsCompiledAnew) {
+  const long kernels = Compiles("a");
+  const std::string code = "no code of this driver";
+  for (const fs::path& file : Files(".cubin")) {
+    std::ofstream(file) << "tensord cubin 1\n" << Fingerprint::Of(code).ToHex() << "\n" << code;
+  }
+  EXPECT_EQ(Compiles("a"), kernels);
+  EXPECT_EQ(Compiles("a"), 0);
 }
 
 }  // namespace
