@@ -84,7 +84,11 @@ absl::Status InferContext::RequireSameShape(const TensorType& a, const TensorTyp
 }
 
 absl::StatusOr<DimExpr> InferContext::Resolve(const DimExpr& expr) {
-  if (expr.is_constant()) return expr;
+  bool has_axes = false;
+  if (!expr.is_constant()) {
+    expr.ForEachLeaf([&](const DimAtom& atom) { has_axes |= atom.kind == DimAtom::Kind::kOperandAxis; });
+  }
+  if (!has_axes) return expr;
   return expr.Substitute([this](const DimAtom& atom) -> absl::StatusOr<DimExpr> {
     if (atom.kind == DimAtom::Kind::kSymbol) return DimExpr::Symbol(atom.symbol);
     if (atom.operand < 0 || atom.operand >= static_cast<int64_t>(operands_.size())) {

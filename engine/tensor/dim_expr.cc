@@ -300,7 +300,8 @@ bool DimExpr::may_be_refused() const {
 
 absl::StatusOr<DimExpr> DimExpr::Substitute(const AtomExpr& replacement) const {
   if (is_constant()) return *this;
-  DimExpr sum(constant_);
+  int64_t constant = constant_;
+  std::vector<DimTerm> sum;  // brought into order once, since that takes longer than to add
   for (const DimTerm& term : terms()) {
     DimExpr product(term.coefficient);
     for (const DimAtom& atom : term.atoms) {
@@ -320,9 +321,12 @@ absl::StatusOr<DimExpr> DimExpr::Substitute(const AtomExpr& replacement) const {
       }
       ASSIGN_OR_RETURN(product, Multiply(product, factor));
     }
-    ASSIGN_OR_RETURN(sum, Add(sum, product));
+    const std::optional<int64_t> added = CheckedAdd(constant, product.constant_);
+    if (!added.has_value()) return Overflow();
+    constant = *added;
+    if (!product.is_constant()) sum.insert(sum.end(), product.terms().begin(), product.terms().end());
   }
-  return sum;
+  return Normalised(constant, std::move(sum));
 }
 
 void DimExpr::ForEachLeaf(const std::function<void(const DimAtom&)>& visit) const {
