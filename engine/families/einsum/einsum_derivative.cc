@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/einsum/einsum_ops.h"
 #include "engine/families/einsum/einsum_path.h"
 #include "engine/families/einsum/einsum_terms.h"
 #include "engine/ir/derivative.h"
+#include "engine/ops/derivatives/extreme_tangent.h"
 #include "engine/ops/derivatives/terms.h"
 #include "engine/ops/semiring.h"
 
@@ -32,6 +32,10 @@ AxisLabels EachOnce(const AxisLabels& labels) {
   return once;
 }
 
+int64_t PlaceOf(int label, const AxisLabels& labels) {
+  return std::find(labels.begin(), labels.end(), label) - labels.begin();
+}
+
 // Returns the labels without the axes that only repeat.
 AxisLabels NamedAxes(AxisLabels labels) {
   labels.erase(std::remove(labels.begin(), labels.end(), kUnitAxis), labels.end());
@@ -49,7 +53,7 @@ ValueId WithoutUnitAxes(DerivativeBuilder& graph, ValueId value, const AxisLabel
 }
 
 ValueId Einsum(DerivativeBuilder& graph, absl::Span<const ValueId> operands, absl::Span<const AxisLabels> labels,
-               const AxisLabels& output) {
+               const AxisLabels& output, Algebra algebra = Algebra::kStandard) {
   if (operands.size() == 1 && labels[0] == output && EachOnce(output).size() == output.size()) return operands[0];
   std::vector<std::vector<int64_t>> lists;
   for (const AxisLabels& list : labels) lists.emplace_back(list.begin(), list.end());
@@ -58,6 +62,7 @@ ValueId Einsum(DerivativeBuilder& graph, absl::Span<const ValueId> operands, abs
   const OpDef& op = EinsumOps()[0];
   Attributes attrs(op.attrs);
   attrs.Set("operands", std::move(lists)).Set("output", std::move(outputs));
+  if (algebra != Algebra::kStandard) attrs.Set("algebra", static_cast<int64_t>(algebra));
   return graph.Add(op, std::move(attrs), operands);
 }
 
@@ -91,11 +96,61 @@ struct LabelledDual {
   AxisLabels labels;
 };
 
+// Writes all products of one or two factors out, of which the result is the maximum or the minimum. The output has each
+// label once.
+LabelledDual ExtremeOfProducts(DerivativeBuilder& graph, absl::Span<const LabelledDual> factors,
+                               const AxisLabels& output, Algebra algebra) {
+  LabelledDual made{.value = {}, .tangent = {}, .labels = output};
+  std::vector<ValueId> values;
+  std::vector<AxisLabels> lists;
+  for (const LabelledDual& factor : factors) {
+    values.push_back(factor.value);
+    lists.push_back(factor.labels);
+  }
+  made.value = Einsum(graph, values, lists, output, algebra);
+  if (!graph.ok()) return made;
+  AxisLabels all = output;
+  for (const AxisLabels& labels : lists) all.insert(all.end(), labels.begin(), labels.end());
+  all = EachOnce(all);
+  DualTensor products{.x = {}, .t = {}, .shape = SymbolicShape(all.size())};
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const SymbolicShape shape = graph.type(values[i]).shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      products.shape[static_cast<size_t>(PlaceOf(lists[i][axis], all))] = shape[axis];
+    }
+  }
+  Terms e(graph);
+  const bool multiplies = algebra == Algebra::kMaxTimes;
+  const auto repeated = [&](ValueId x, const AxisLabels& labels) {
+    const AxisLabels once = EachOnce(labels);
+    std::vector<int64_t> places;
+    for (int label : once) places.push_back(PlaceOf(label, all));
+    return e.Broadcast(Einsum(graph, {x}, {labels}, once), products.shape, std::move(places));
+  };
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const ValueId x = repeated(values[i], lists[i]);
+    if (products.t.is_set() && multiplies) products.t = e.Mul(products.t, x);
+    if (factors[i].tangent.is_set()) {
+      const ValueId t = repeated(factors[i].tangent, lists[i]);
+      products.t = e.Sum(products.t, multiplies && products.x.is_set() ? e.Mul(products.x, t) : t);
+    }
+    products.x = !products.x.is_set() ? x : multiplies ? e.Mul(products.x, x) : e.Add(products.x, x);
+  }
+  if (!products.t.is_set() || !graph.ok()) return made;
+  std::vector<int64_t> reduced;
+  for (size_t axis = output.size(); axis < all.size(); ++axis) reduced.push_back(static_cast<int64_t>(axis));
+  const SymbolicShape shape(products.shape.begin(), products.shape.begin() + static_cast<int64_t>(output.size()));
+  made.tangent = reduced.empty()
+                     ? products.t
+                     : ExtremeTangent(graph, products, graph.type(made.value).dtype, made.value, shape, reduced);
+  return made;
+}
+
 // Contracts duals by pairs.
 class DualContraction {
  public:
-  DualContraction(const EinsumTerms& terms, DerivativeBuilder* graph)
-      : output_(terms.output), graph_(*graph), holders_(terms.sizes.size()) {
+  DualContraction(const EinsumTerms& terms, Algebra algebra, DerivativeBuilder* graph)
+      : output_(terms.output), algebra_(algebra), graph_(*graph), holders_(terms.sizes.size()) {
     Hold(output_, 1);
   }
 
@@ -112,6 +167,7 @@ class DualContraction {
       const LabelledDual b = duals_[static_cast<size_t>(path[step].second)];
       AddOperand(Contracted(a, b, step + 1 == path.size()));
     }
+    if (path.empty() && algebra_ != Algebra::kStandard) return Extreme({duals_.back()}, output_).tangent;
     return duals_.back().tangent;
   }
 
@@ -125,6 +181,7 @@ class DualContraction {
     Hold(a.labels, -1);
     Hold(b.labels, -1);
     LabelledDual made{.value = {}, .tangent = {}, .labels = is_last ? output_ : Kept(a.labels, b.labels)};
+    if (algebra_ != Algebra::kStandard) return Extreme({a, b}, made.labels);
     const AxisLabels labels[] = {a.labels, b.labels};
     if (!is_last) made.value = Einsum(graph_, {a.value, b.value}, labels, made.labels);
     Terms e(graph_);
@@ -132,6 +189,15 @@ class DualContraction {
     if (b.tangent.is_set()) {
       made.tangent = e.Sum(made.tangent, Einsum(graph_, {a.value, b.tangent}, labels, made.labels));
     }
+    return made;
+  }
+
+  // An output may have a label twice: what is beside that diagonal is the algebra's zero, and its tangent is 0.
+  LabelledDual Extreme(absl::Span<const LabelledDual> factors, const AxisLabels& output) {
+    const AxisLabels once = EachOnce(output);
+    LabelledDual made = ExtremeOfProducts(graph_, factors, once, algebra_);
+    if (made.tangent.is_set()) made.tangent = Einsum(graph_, {made.tangent}, {once}, output);
+    made.labels = output;
     return made;
   }
 
@@ -149,6 +215,7 @@ class DualContraction {
   }
 
   const AxisLabels output_;
+  const Algebra algebra_;
   DerivativeBuilder& graph_;
   std::vector<int> holders_;  // by label, the output being one
   std::vector<LabelledDual> duals_;
@@ -156,7 +223,7 @@ class DualContraction {
 
 absl::StatusOr<ValueId> TangentAlongPath(JvpCall& call, const EinsumTerms& terms, const RepeatedOperands& repeated) {
   ASSIGN_OR_RETURN(const EinsumPath planned, PathOf(terms, call.attrs));
-  DualContraction contraction(terms, &call.graph);
+  DualContraction contraction(terms, AlgebraOf(call.attrs), &call.graph);
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const AxisLabels& labels = terms.operands[i];
     const TensorType type = call.graph.type(repeated.operands[i]);
@@ -192,7 +259,8 @@ absl::StatusOr<ValueId> TangentOf(JvpCall& call) {
   ASSIGN_OR_RETURN(const EinsumTerms terms, TermsOf(call.attrs, types));
   const RepeatedOperands repeated(call, terms);
   const auto tangents = std::count_if(call.tangents.begin(), call.tangents.end(), [](ValueId t) { return t.is_set(); });
-  if (call.operands.size() > 2 && tangents > 1) return TangentAlongPath(call, terms, repeated);
+  if (AlgebraOf(call.attrs) != Algebra::kStandard || (call.operands.size() > 2 && tangents > 1))
+    return TangentAlongPath(call, terms, repeated);
   ValueId sum;
   for (size_t i = 0; i < call.operands.size(); ++i) {
     if (!call.has(i)) continue;
@@ -206,10 +274,6 @@ absl::StatusOr<ValueId> TangentOf(JvpCall& call) {
 }  // namespace
 
 void JvpEinsum(JvpCall& call) {
-  if (AlgebraOf(call.attrs) != Algebra::kStandard) {
-    return call.graph.Fail(Refuse(Refusal::kUnsupportedRequest,
-                                  "an einsum in another algebra than the standard one has no rule for its derivative"));
-  }
   const absl::StatusOr<ValueId> tangent = TangentOf(call);
   if (!tangent.ok()) return call.graph.Fail(tangent.status());
   call.result_tangents[0] = *tangent;

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/refusal.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/engine/autodiff/rule_case.h"
@@ -134,13 +134,39 @@ TEST(EinsumDerivatives, AreThoseOfEllipsesOfWhichOnlyTheRunKnowsWhatRepeats) {
   }
 }
 
-TEST(EinsumDerivatives, AreRefusedInAnotherAlgebra) {
-  const Graph graph = Parsed(EinsumCase("equation = \"ij,jk->ik\", algebra = max_plus", {"2,3", "3,2"}), "f64");
-  for (const DerivativeMode mode : {DerivativeMode::kJvp, DerivativeMode::kVjp}) {
-    const absl::Status status = Differentiate(graph, {.mode = mode, .wrt = {}}).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
-    EXPECT_EQ(DetailOf(status)->node, "y");
+TEST(EinsumDerivatives, AreThoseOfExtremesInOtherAlgebras) {
+  const std::vector<EquationCase> cases = {{"ij->i", {"2,3"}},
+                                           {"ij->", {"2,3"}},
+                                           {"ij->ji", {"2,3"}},
+                                           {"ii->", {"3,3"}},
+                                           {"ii->i", {"3,3"}},
+                                           {"ij,jk->ik", {"2,3", "3,2"}},
+                                           {"ij,jk->ki", {"n,3", "3,2"}},
+                                           {"i,i->", {"3", "3"}},
+                                           {"i,j->ij", {"2", "n"}},
+                                           {"ij,k->i", {"2,3", "2"}},
+                                           {"ii,i->i", {"3,3", "3"}},
+                                           {"ij,jk,kl->il", {"2,3", "3,2", "2,2"}},
+                                           {"ij,jj,jk,k->", {"2,3", "3,3", "3,n", "n"}},
+                                           {"...ij,...jk->...ik", {"1,2,3", "4,3,2"}},
+                                           {"...,...,...->...", {"n", "3", "1"}},
+                                           {"ij,jk->ik", {"0,3", "3,2"}},
+                                           {"ij,jk->ik", {"1,1", "1,1"}}};
+  for (const char* algebra : {"max_plus", "min_plus", "max_times"}) {
+    for (const EquationCase& c : cases) {
+      RuleCase rule = EinsumCase(absl::StrCat("equation = \"", c.equation, "\", algebra = ", algebra), c.shapes);
+      absl::StrReplaceAll({{"sin(", "exp("}}, &rule.nodes);  // the elements of max_times are not negative
+      ExpectRightRule(rule, "f64", {{"n", 3}});
+    }
   }
+}
+
+// Off the diagonal are zeros of the algebra, which no operand moves.
+TEST(EinsumDerivatives, OfADiagonalInAnotherAlgebraAreThoseOfTheDiagonal) {
+  const RuleCase c{"a diagonal", "%x0 = input : T[3,2]",
+                   "%d = tensord.einsum.v1.Einsum(%x0) {equation = \"ij->ii\", algebra = max_plus} %z = constant() "
+                   "{value = f64[] [-9]} %b = broadcast_in_dim(%z) {shape = [3, 3]} %y = maximum(%d, %b)"};
+  ExpectRightRule(c, "f64");
 }
 
 TEST(EinsumDerivatives, HaveAsManyNodesForEachOperandOfAChain) {
