@@ -40,8 +40,12 @@ absl::StatusOr<std::vector<bool>> FindCheckpoints(const Graph& graph, const std:
     const size_t colon = reference.find(':');
     const auto found = by_name.find(absl::string_view(reference).substr(0, colon));
     int32_t result = 0;
-    const bool has_number =
-        colon == std::string::npos || absl::SimpleAtoi(absl::string_view(reference).substr(colon + 1), &result);
+    bool has_number = true;
+    if (colon != std::string::npos) {
+      // One spelling a value: "x:0", not "x: 0" or "x:00".
+      const absl::string_view digits = absl::string_view(reference).substr(colon + 1);
+      has_number = absl::SimpleAtoi(digits, &result) && absl::StrCat(result) == digits;
+    }
     if (found == by_name.end() || !has_number || result < 0 || result >= found->second.second) {
       return Refuse(Refusal::kValueUnknown, absl::StrCat("checkpoints name \"", PrintableName(reference),
                                                          "\", which is no value of the graph"));

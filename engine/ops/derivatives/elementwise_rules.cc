@@ -75,7 +75,7 @@ TENSORD_UNARY_JVP(Acosh, e.Div(t, e.Mul(e.Unary(CoreOp::kSqrt, e.Sub(x, c.Fill(1
                                         e.Unary(CoreOp::kSqrt, e.Add(x, c.Fill(1))))))
 TENSORD_UNARY_JVP(Atanh, e.Div(t, c.OneMinusSquare(x)))
 TENSORD_UNARY_JVP(Log2, e.Div(t, e.Mul(c.Fill(std::numbers::ln2), x)))
-TENSORD_UNARY_JVP(Log10, e.Div(t, e.Mul(c.Fill(std::numbers::ln10), x)))
+TENSORD_UNARY_JVP(Log10, e.Div(e.Mul(t, c.Fill(std::numbers::log10e)), x))  // ln(10) x may overflow
 TENSORD_UNARY_JVP(Exp2, e.Mul(t, e.Mul(c.Fill(std::numbers::ln2), y)))
 #undef TENSORD_UNARY_JVP
 

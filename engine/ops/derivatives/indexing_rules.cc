@@ -258,8 +258,13 @@ void TransposeGather(TransposeCall& call) {
   const TensorType& operand = *call.operand_types[0];
   IndexedWindows windows(call.graph, WindowAxes::Of(call.attrs, kGatherNames), operand.shape, call.operands[1],
                          call.result_types[0]->shape);
-  call.operand_cotangents[0] = windows.Scatter(ScatterCombiner::kAdd, Terms(call.graph).Zeros(operand),
-                                               windows.ClampedIndices(), call.cotangents[0]);
+  // Many rows may meet in one, and sums of 16-bit floats soon stand still.
+  Terms e(call.graph);
+  TensorType summed = operand;
+  summed.dtype = SummingType(operand.dtype);
+  const ValueId sum = windows.Scatter(ScatterCombiner::kAdd, e.Zeros(summed), windows.ClampedIndices(),
+                                      e.Convert(call.cotangents[0], summed.dtype));
+  call.operand_cotangents[0] = e.Convert(sum, operand.dtype);
 }
 
 void JvpScatter(JvpCall& call) {

@@ -61,6 +61,19 @@ TEST(DerivativesAtEdges, OfTiesAreShared) {
               ElementsAre(ElementsAre(0.5, 0, 0.5)));
 }
 
+// One after the other, sums of ones in BF16 stand still at 256.
+TEST(DerivativesAtEdges, OfManyGathersOfOneElementAreSummedInMorePrecision) {
+  EXPECT_THAT(Gradients("%h = convert(%a) {dtype = bf16} %z = constant() {value = i32[] [0]} %i = broadcast_in_dim(%z) "
+                        "{shape = [5000, 1]} %g = gather(%h, %i) {collapsed_slice_dims = [0], start_index_map = [0], "
+                        "index_vector_dim = 1, slice_sizes = [1]} %y = convert(%g) {dtype = f64}",
+                        {{1}}),
+              ElementsAre(ElementsAre(4992)));
+}
+
+TEST(DerivativesAtEdges, OfLog10AreNotLostWhereThatTimesTheArgumentOverflows) {
+  EXPECT_THAT(Gradients("%y = log10(%a)", {{1e308}}), ElementsAre(ElementsAre(testing::Gt(4e-309))));
+}
+
 TEST(DerivativesAtEdges, OfTiesOfProductsAreShared) {
   const auto dot = [](const char* algebra) {
     return absl::StrCat(
