@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -148,7 +150,10 @@ absl::Status Lane::OrDrain(absl::Status status) {
     place.to = nullptr;
   }
   is_usable_ = false;
-  return status;
+  // Libraries say of a fault of the device only that their call has failed.
+  if (!context_->is_lost() || absl::IsDataLoss(status)) return status;
+  return Refuse(Refusal::kDeviceLost,
+                absl::StrCat(status.message(), "; the device has failed: what was on it is gone, compute it again"));
 }
 
 }  // namespace tensord::cuda

@@ -78,7 +78,7 @@ class Lane {
   absl::Status UploadPieces(CuAddress to, const char* from, int64_t size_bytes);
   absl::Status DownloadPieces(char* to, CuAddress from, int64_t size_bytes);
   absl::Status SettleAll();
-  // Passes a status on; empties the stream first where it is an error.
+  // Passes a status on; empties the stream first where it is an error. DEVICE_LOST where the device was lost meanwhile.
   absl::Status OrDrain(absl::Status status);
 
   const std::shared_ptr<Context> context_;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cuda/compile/cubin_store.h"
+#include "backends/cuda/compile/kernel_compiler.h"
 #include "backends/cuda/device/lanes.h"
 #include "backends/cuda/memory/device_pool.h"
 #include "gmock/gmock.h"
@@ -92,6 +94,30 @@ TEST_F(LaneTest, WhoCannotWaitHasLostTheDevice) {
   EXPECT_EQ(ReasonOf(failed), "DEVICE_LOST");
   EXPECT_TRUE(context->is_lost());
   EXPECT_EQ(ReasonOf(context->Enter()), "DEVICE_LOST");
+  lane->reset();
+  ResetDevice();
+}
+
+// A library's call that fails because a kernel before it has faulted.
+TEST_F(LaneTest, ALibrarysFailureAfterAFaultIsALoss) {
+  const std::shared_ptr<Context> context = Entered();
+  auto lane = Lane::Create(context, libraries_.get());
+  ASSERT_TRUE(lane.ok());
+  auto compiler = KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
+  ASSERT_TRUE(compiler.ok());
+  auto faulting = (*compiler)->Compile(
+      {.source = "extern \"C\" __global__ void touch(int* at) { *at = 1; }", .launches = {{.entry = "touch"}}});
+  ASSERT_TRUE(faulting.ok()) << faulting.status();
+  const CuAddress freed = Device(*context, 100);
+  Free(*context, freed);
+  const absl::Status failed = (*lane)->Enqueue([&](CuStream stream) {
+    EXPECT_TRUE((*faulting)->Enqueue(stream, {freed}).ok());
+    return absl::InternalError("cublasLtMatmul: cublasStatus_t 13");
+  });
+  EXPECT_EQ(ReasonOf(failed), "DEVICE_LOST");
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("cublasLtMatmul: cublasStatus_t 13"));
+  EXPECT_TRUE(context->is_lost());
+  faulting->reset();
   lane->reset();
   ResetDevice();
 }
