@@ -39,7 +39,7 @@ class CudaSession final : public BackendSession {
     std::shared_ptr<Buffer> workspace;  // null: it needs none
     std::vector<uint64_t> verdicts;
     std::unique_ptr<SegmentClock> clock;  // null: nobody asks for times
-    std::shared_ptr<Graph> graph;  // null: the run's kernels were launched one by one
+    std::shared_ptr<Graph> graph;         // null: the run's kernels were launched one by one
   };
   absl::Status RunSegments(const CudaProgram& program, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                            absl::Span<SegmentTime> times);
