@@ -13,6 +13,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/thread_niceness.h"
 #include "engine/ir/parser.h"
+#include "engine/runtime/programs/constant_bytes.h"
 #include "engine/runtime/programs/program_folder.h"
 
 namespace tensord {
@@ -23,17 +24,6 @@ static_assert(kMaxEntryBytes <= static_cast<int64_t>(kMaxGraphTextBytes), "what 
 constexpr int kNiceness = 19;  // the lowest priority that there is
 // Other servers write into the folder too, which only a scan sees.
 constexpr int64_t kWritesBetweenScans = 256;
-
-int64_t ConstantBytes(const Graph& graph) {
-  int64_t bytes = 0;
-  for (const Node& node : graph.nodes()) {
-    for (size_t i = 0; i < node.attrs.schema().size(); ++i) {
-      const LiteralPtr* const literal = std::get_if<LiteralPtr>(&node.attrs.at(i));
-      if (literal != nullptr && *literal != nullptr) bytes += static_cast<int64_t>((*literal)->bytes().size());
-    }
-  }
-  return bytes;
-}
 
 }  // namespace
 

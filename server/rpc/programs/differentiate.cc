@@ -49,10 +49,11 @@ DerivativeMode DecodeMode(v1::DifferentiateRequest::Mode mode) {
 }
 
 // Counts the memory that the derivative takes beside the request, until it is answered.
-absl::StatusOr<std::shared_ptr<const AddedBytes>> Charge(UnaryCall* call, const Graph& graph) {
+absl::StatusOr<std::shared_ptr<const AddedBytes>> Charge(UnaryCall* call, const Graph& graph, bool split) {
   const std::shared_ptr<const AddedBytes> request = call->HoldBytes();
-  ASSIGN_OR_RETURN(AddedBytes added, AddedBytes::Add(&call->parts().admission.gate->bytes(), BytesToCompile(graph),
-                                                     call->caller().tenant, request == nullptr ? 0 : request->bytes()));
+  ASSIGN_OR_RETURN(AddedBytes added,
+                   AddedBytes::Add(&call->parts().admission.gate->bytes(), BytesToDifferentiate(graph, split),
+                                   call->caller().tenant, request == nullptr ? 0 : request->bytes()));
   return std::make_shared<const AddedBytes>(std::move(added));
 }
 
@@ -60,7 +61,7 @@ absl::StatusOr<std::shared_ptr<const AddedBytes>> Charge(UnaryCall* call, const 
 // call's deadline or cancellation, and stops the work.
 void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request, bool split) {
   call->open().At(Stage::kCompile);
-  absl::StatusOr<std::shared_ptr<const AddedBytes>> added = Charge(call, graph);
+  absl::StatusOr<std::shared_ptr<const AddedBytes>> added = Charge(call, graph, split);
   if (!added.ok()) return call->Fail(added.status());
   const auto wait = std::make_shared<RequestWait>(*call);
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);

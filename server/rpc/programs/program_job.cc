@@ -13,6 +13,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ir/text_round_trip.h"
+#include "engine/runtime/programs/constant_bytes.h"
 #include "proto/codec/graph_codec.h"
 #include "proto/codec/type_codec.h"
 #include "server/rpc/programs/unserved_programs.h"
@@ -87,6 +88,10 @@ int64_t BytesToCompile(const Graph& graph) {
   for (const Node& node : graph.nodes()) edges += static_cast<int64_t>(node.operands.size());
   const int64_t of_edge = graph.algebra() == Algebra::kStandard ? kCompileBytesOfEdge : kAlgebraBytesOfEdge;
   return of_edge * std::max<int64_t>(0, edges - kFreeEdges);
+}
+
+int64_t BytesToDifferentiate(const Graph& graph, bool split) {
+  return BytesToCompile(graph) + (split ? 3 : 2) * ConstantBytes(graph);
 }
 
 absl::Status CheckQuarantine(const ProgramParts& programs, const Fingerprint& fingerprint) {

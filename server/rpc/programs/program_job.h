@@ -28,9 +28,12 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
                                      const v1::CompileOptions& options,
                                      const std::function<absl::Status()>& still_wanted = nullptr);
 
-// Returns the bytes that the compilation of a graph is charged beside the graph and its key, or the making of its
-// derivative: 0 for small ones.
+// Returns the bytes that the compilation of a graph is charged beside the graph and its key: 0 for small ones.
 int64_t BytesToCompile(const Graph& graph);
+
+// Returns the bytes that the making of a graph's derivative is charged beside the request: those of a compilation, and
+// the constants, which the graph has once and each graph of the response again.
+int64_t BytesToDifferentiate(const Graph& graph, bool split);
 
 // Fails with QUARANTINED if the program is.
 absl::Status CheckQuarantine(const ProgramParts& programs, const Fingerprint& fingerprint);
