@@ -29,6 +29,14 @@ void DiscardedPrograms::Add(CompiledProgramPtr program, int64_t bytes) {
   changed_.Signal();
 }
 
+void DiscardedPrograms::LetGo(int64_t bytes) {
+  {
+    MutexLock lock(&mutex_);
+    bytes_ += bytes;
+  }
+  changed_.Signal();
+}
+
 bool DiscardedPrograms::Await(std::vector<CompiledProgramPtr>* programs, bool* returns) {
   MutexLock lock(&mutex_);
   while (!stopping_) {

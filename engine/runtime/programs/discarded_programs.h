@@ -32,6 +32,8 @@ class DiscardedPrograms {
 
   // Adds a program; `bytes` is its size.
   void Add(CompiledProgramPtr program, int64_t bytes);
+  // Counts memory that another let go of, so that it is returned likewise.
+  void LetGo(int64_t bytes);
 
  private:
   void Loop();

@@ -84,6 +84,9 @@ class ProgramCache {
   ProgramCache(const Options& options, CompilePool* pool)
       : options_(options), pool_(pool), max_bytes_(options.max_bytes), refused_(options.refused) {}
 
+  // Tells of memory that another user of the programs' graphs let go of: it goes back to the system with theirs.
+  void LetGo(int64_t bytes) { discarded_.LetGo(bytes); }
+
   // Changes the bounds: drops programs at once until the others fit, and refusals older than `keep_refused`.
   void SetBounds(int64_t max_bytes, absl::Duration keep_refused);
   int64_t max_bytes() const;

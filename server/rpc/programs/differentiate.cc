@@ -21,6 +21,9 @@
 namespace tensord::server {
 namespace {
 
+// A response's graphs, its messages and what the derivative was made of, roughly.
+constexpr int64_t kBytesOfResponseByte = 8;
+
 absl::StatusOr<v1::DifferentiateResponse> MakeDerivative(Graph graph, const DerivativeRequest& request, bool split) {
   RETURN_IF_ERROR(InferTypes(&graph).status());
   v1::DifferentiateResponse response;
@@ -65,7 +68,8 @@ void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request
   if (!added.ok()) return call->Fail(added.status());
   const auto wait = std::make_shared<RequestWait>(*call);
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);
-  auto work = [call, wait, abandoned, graph = std::move(graph), request = std::move(request), split,
+  ProgramCache* const cache = call->parts().programs.cache;
+  auto work = [call, cache, wait, abandoned, graph = std::move(graph), request = std::move(request), split,
                bytes = call->HoldBytes(), added = *std::move(added)]() mutable {
     StopSignal stop(abandoned.get());
     const StopSignal::Scope scope(&stop);
@@ -73,11 +77,17 @@ void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request
     absl::StatusOr<v1::DifferentiateResponse> response = MakeDerivative(std::move(graph), request, split);
     bytes = nullptr;
     added = nullptr;
-    if (!wait->End()) return;
-    call->ContinueInTurn([call, response = std::move(response), time = SteadyNow() - start] {
+    const int64_t freed = response.ok() ? kBytesOfResponseByte * static_cast<int64_t>(response->ByteSizeLong()) : 0;
+    if (!wait->End()) {
+      response = absl::CancelledError();
+      return cache->LetGo(freed);
+    }
+    call->ContinueInTurn([call, cache, freed, response = std::move(response), time = SteadyNow() - start]() mutable {
       call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, time);
       if (!response.ok()) return call->Fail(response.status());
       call->Reply(*response);
+      response = absl::CancelledError();
+      cache->LetGo(freed);
     });
   };
   CompilePool* const pool = call->parts().programs.compile_pool;

@@ -60,6 +60,8 @@ TEST(DiscardedProgramsTest, ManyReturnsAreOne) {
   while (returned < 2) std::this_thread::yield();
   discarded.Add(Program(&backend), DiscardedPrograms::kReturnedBytes);
   while (returned < 3) std::this_thread::yield();
+  discarded.LetGo(DiscardedPrograms::kReturnedBytes);
+  while (returned < 4) std::this_thread::yield();
 }
 
 TEST(DiscardedProgramsTest, WhoStillRunsOneKeepsIt) {
