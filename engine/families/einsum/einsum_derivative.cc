@@ -97,9 +97,9 @@ struct LabelledDual {
 };
 
 // Writes all products of one or two factors out, of which the result is the maximum or the minimum. The output has each
-// label once.
+// label once. `result` may be unset.
 LabelledDual ExtremeOfProducts(DerivativeBuilder& graph, absl::Span<const LabelledDual> factors,
-                               const AxisLabels& output, Algebra algebra) {
+                               const AxisLabels& output, Algebra algebra, ValueId result) {
   LabelledDual made{.value = {}, .tangent = {}, .labels = output};
   std::vector<ValueId> values;
   std::vector<AxisLabels> lists;
@@ -107,7 +107,7 @@ LabelledDual ExtremeOfProducts(DerivativeBuilder& graph, absl::Span<const Labell
     values.push_back(factor.value);
     lists.push_back(factor.labels);
   }
-  made.value = Einsum(graph, values, lists, output, algebra);
+  made.value = result.is_set() ? result : Einsum(graph, values, lists, output, algebra);
   if (!graph.ok()) return made;
   AxisLabels all = output;
   for (const AxisLabels& labels : lists) all.insert(all.end(), labels.begin(), labels.end());
@@ -149,8 +149,8 @@ LabelledDual ExtremeOfProducts(DerivativeBuilder& graph, absl::Span<const Labell
 // Contracts duals by pairs.
 class DualContraction {
  public:
-  DualContraction(const EinsumTerms& terms, Algebra algebra, DerivativeBuilder* graph)
-      : output_(terms.output), algebra_(algebra), graph_(*graph), holders_(terms.sizes.size()) {
+  DualContraction(const EinsumTerms& terms, Algebra algebra, ValueId result, DerivativeBuilder* graph)
+      : output_(terms.output), algebra_(algebra), result_(result), graph_(*graph), holders_(terms.sizes.size()) {
     Hold(output_, 1);
   }
 
@@ -167,7 +167,7 @@ class DualContraction {
       const LabelledDual b = duals_[static_cast<size_t>(path[step].second)];
       AddOperand(Contracted(a, b, step + 1 == path.size()));
     }
-    if (path.empty() && algebra_ != Algebra::kStandard) return Extreme({duals_.back()}, output_).tangent;
+    if (path.empty() && algebra_ != Algebra::kStandard) return Extreme({duals_.back()}, output_, true).tangent;
     return duals_.back().tangent;
   }
 
@@ -181,7 +181,7 @@ class DualContraction {
     Hold(a.labels, -1);
     Hold(b.labels, -1);
     LabelledDual made{.value = {}, .tangent = {}, .labels = is_last ? output_ : Kept(a.labels, b.labels)};
-    if (algebra_ != Algebra::kStandard) return Extreme({a, b}, made.labels);
+    if (algebra_ != Algebra::kStandard) return Extreme({a, b}, made.labels, is_last);
     const AxisLabels labels[] = {a.labels, b.labels};
     if (!is_last) made.value = Einsum(graph_, {a.value, b.value}, labels, made.labels);
     Terms e(graph_);
@@ -193,9 +193,10 @@ class DualContraction {
   }
 
   // An output may have a label twice: what is beside that diagonal is the algebra's zero, and its tangent is 0.
-  LabelledDual Extreme(absl::Span<const LabelledDual> factors, const AxisLabels& output) {
+  LabelledDual Extreme(absl::Span<const LabelledDual> factors, const AxisLabels& output, bool is_last) {
     const AxisLabels once = EachOnce(output);
-    LabelledDual made = ExtremeOfProducts(graph_, factors, once, algebra_);
+    LabelledDual made =
+        ExtremeOfProducts(graph_, factors, once, algebra_, is_last && once == output ? result_ : ValueId());
     if (made.tangent.is_set()) made.tangent = Einsum(graph_, {made.tangent}, {once}, output);
     made.labels = output;
     return made;
@@ -216,6 +217,7 @@ class DualContraction {
 
   const AxisLabels output_;
   const Algebra algebra_;
+  const ValueId result_;
   DerivativeBuilder& graph_;
   std::vector<int> holders_;  // by label, the output being one
   std::vector<LabelledDual> duals_;
@@ -223,7 +225,9 @@ class DualContraction {
 
 absl::StatusOr<ValueId> TangentAlongPath(JvpCall& call, const EinsumTerms& terms, const RepeatedOperands& repeated) {
   ASSIGN_OR_RETURN(const EinsumPath planned, PathOf(terms, call.attrs));
-  DualContraction contraction(terms, AlgebraOf(call.attrs), &call.graph);
+  // Of more operands the result may be rounded otherwise than the products that are compared with it.
+  const ValueId result = call.operands.size() <= 2 ? call.results[0] : ValueId();
+  DualContraction contraction(terms, AlgebraOf(call.attrs), result, &call.graph);
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const AxisLabels& labels = terms.operands[i];
     const TensorType type = call.graph.type(repeated.operands[i]);
