@@ -28,7 +28,8 @@ struct FloatLayout<float> {
   static constexpr Bits kBias = 127;
   // Adding this rounds to an integer, to nearest even, and leaves the integer in the low bits.
   static constexpr float kRounder = 0x1.8p23f;
-  // FarIfBelow
+  // The exponent that FarIfBelow gives: far enough that vscalef ends at once, which takes 2^-512 in F32 and
+  // 2^-4096 in F64 (measured on Emerald Rapids), and near enough for RoundToInteger.
   static constexpr float kFar = -1000;
 };
 

@@ -253,7 +253,7 @@ ValueId Repeated(DerivativeBuilder& graph, ValueId ct, const AxisLabels& reached
                                            : graph.type(ct).shape[static_cast<size_t>(place - reached.begin())]);
   }
   std::vector<int64_t> places;
-  for (int label : reached) places.push_back(std::find(all.begin(), all.end(), label) - all.begin());
+  for (int label : reached) places.push_back(PlaceOf(label, all));
   return Einsum(graph, {Terms(graph).Broadcast(ct, shape, std::move(places))}, {all}, axes);
 }
 
