@@ -74,7 +74,7 @@ conformance() {
     failed=1
     leave_out conformance "the server did not start: $kept/server.log"
   else
-    cases=(/usr/bin/python3 "$folder/run_cases.py" --target "$server_target" --proto proto --cases "$folder/cases" --allow-unimplemented)
+    cases=(/usr/bin/python3 "$folder/run_cases.py" --target "$server_target" --proto proto --cases "$folder/cases")
     [[ -z $is_host ]] || cases+=(--filter "$host_cases")
     step conformance-row 45 "${cases[@]}" --mode row --call graph
     step conformance-reversed 45 "${cases[@]}" --mode reversed --call fingerprint
