@@ -199,7 +199,7 @@ absl::StatusOr<ValueId> AppendInStandardForm(Algebra algebra, Node node, absl::S
   return first;
 }
 
-absl::Status WriteInStandardForm(Graph* graph) {
+absl::Status WriteInStandardForm(Graph* graph, int64_t most_nodes) {
   const Algebra algebra = graph->algebra();
   if (algebra == Algebra::kStandard) return absl::OkStatus();
   const std::vector<GraphOutput> outputs = graph->outputs();
@@ -219,6 +219,7 @@ absl::Status WriteInStandardForm(Graph* graph) {
     const absl::Span<const TensorType> own(&types[map.size()], static_cast<size_t>(node.num_results));
     const absl::StatusOr<ValueId> first = AppendInStandardForm(algebra, std::move(node), own, &written);
     if (!first.ok()) return WithNode(first.status(), name, op);
+    if (absl::Status bounded = CheckWrittenOut(written, most_nodes); !bounded.ok()) return WithNode(bounded, name, op);
     for (size_t i = 0; i < own.size(); ++i) {
       map.push_back({first->index + static_cast<int32_t>(i)});
       types_changed = types_changed || !(written.type(map.back()) == own[i]);

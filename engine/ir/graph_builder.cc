@@ -11,6 +11,12 @@
 
 namespace tensord {
 
+absl::Status CheckWrittenOut(const Graph& graph, int64_t most) {
+  const auto nodes = static_cast<int64_t>(graph.nodes().size());
+  if (nodes <= most) return absl::OkStatus();
+  return RefuseLimit("graph_nodes", most, nodes, "nodes of the graph with its ops written out");
+}
+
 absl::StatusOr<ExpandedResults> GraphBuilder::AddAll(const OpDef& op, Attributes attrs,
                                                      absl::Span<const ValueId> operands) {
   if (op.expand.has()) return op.expand.get()({.attrs = attrs, .operands = operands, .graph = *this});

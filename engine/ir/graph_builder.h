@@ -1,10 +1,13 @@
 #ifndef TENSORD_ENGINE_IR_GRAPH_BUILDER_H_
 #define TENSORD_ENGINE_IR_GRAPH_BUILDER_H_
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -13,6 +16,13 @@
 #include "engine/tensor/run_time_size.h"
 
 namespace tensord {
+
+// What writes the ops of a graph out may make any number of nodes.
+inline constexpr int64_t kAnyNodes = std::numeric_limits<int64_t>::max();
+
+// Refuses a graph whose nodes became more than `most` when its ops were written out by simpler ones: LIMIT_EXCEEDED for
+// graph_nodes.
+absl::Status CheckWrittenOut(const Graph& graph, int64_t most);
 
 // Appends typed nodes to a graph in the place of one node, whose name they all carry. A node of an op with an expand
 // rule is expanded at once, so that no such op is ever in the graph. The second and later nodes that decide sizes have

@@ -90,7 +90,8 @@ absl::StatusOr<ExpandedResults> Expand(const Node& node, absl::Span<const Tensor
 
 }  // namespace
 
-absl::Status ExpandFamilies(Graph* graph, std::vector<ContractionPlan>* plans, ExpandedSizes* sizes) {
+absl::Status ExpandFamilies(Graph* graph, std::vector<ContractionPlan>* plans, ExpandedSizes* sizes,
+                            int64_t most_nodes) {
   const auto has_rule = [](const Node& node) { return node.op->expand.has(); };
   if (std::none_of(graph->nodes().begin(), graph->nodes().end(), has_rule)) return absl::OkStatus();
 
@@ -110,6 +111,9 @@ absl::Status ExpandFamilies(Graph* graph, std::vector<ContractionPlan>* plans, E
       const int32_t first_made = expanded.num_values();
       absl::StatusOr<ExpandedResults> results = Expand(node, old_types, &expanded, plans);
       if (!results.ok()) return WithNode(results.status(), node.name, node.op->name);
+      if (absl::Status bounded = CheckWrittenOut(expanded, most_nodes); !bounded.ok()) {
+        return WithNode(bounded, node.name, node.op->name);
+      }
       for (size_t i = 0; i < results->size(); ++i) {
         types_changed = types_changed || !(expanded.type((*results)[i]) == old_types[i]);
         if (sizes != nullptr) NoteSizes(old_types[i], expanded.type((*results)[i]), sizes);

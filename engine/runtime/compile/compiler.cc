@@ -167,9 +167,9 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   RETURN_IF_ERROR(CheckStopped());
   std::vector<ContractionPlan> contractions;
   ExpandedSizes expanded_sizes;
-  RETURN_IF_ERROR(ExpandFamilies(&graph, &contractions, &expanded_sizes));
+  RETURN_IF_ERROR(ExpandFamilies(&graph, &contractions, &expanded_sizes, settings.most_nodes));
   RETURN_IF_ERROR(PutIn(expanded_sizes, &program_guards));
-  RETURN_IF_ERROR(WriteInStandardForm(&graph));
+  RETURN_IF_ERROR(WriteInStandardForm(&graph, settings.most_nodes));
   clock.End(CompilePhase::kExpand);
   if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
   ASSIGN_OR_RETURN(const PassSelection selection, SelectPasses(settings));

@@ -1,6 +1,8 @@
 #ifndef TENSORD_ENGINE_RUNTIME_COMPILE_COMPILER_H_
 #define TENSORD_ENGINE_RUNTIME_COMPILE_COMPILER_H_
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ struct CompileSettings {
   std::vector<std::string> disabled_passes;
   std::vector<std::string> enabled_passes;  // beyond those that are on by default; disabled_passes prevail
   std::string tenant;                       // whose program it is alone; empty: everybody's who knows its fingerprint
+  // That the graph may have when its ops are written out by simpler ones. Makes no other program, so is in no key.
+  int64_t most_nodes = std::numeric_limits<int64_t>::max();
 };
 
 // The identity of a compiled program: the canonical bytes of the graph (engine/ir/canonical.h), the settings and the

@@ -68,9 +68,9 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
   }
   ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(options.order(), Order::kColumnMajor));
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.devices.executors->Find(options.device()));
+  const codec::GraphLimits limits = parts.admission.graph_limits.now();
   ProgramJob job;
-  ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *parts.programs.registry, parts.admission.graph_limits.now(),
-                                                 order, still_wanted));
+  ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *parts.programs.registry, limits, order, still_wanted));
   if (parts.programs.print_and_parse) {
     ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *parts.programs.registry));
   }
@@ -80,6 +80,7 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
   job.settings.disabled_passes = PassesOf(parts.programs.disabled_passes, options.disabled_passes());
   job.settings.enabled_passes = parts.programs.enabled_passes;
   if (parts.programs.by_tenant) job.settings.tenant = tenant;
+  job.settings.most_nodes = limits.graph_nodes;
   return job;
 }
 
@@ -129,6 +130,7 @@ absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts,
     return unserved();
   }
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.devices.executors->Find(stored.settings.device));
+  stored.settings.most_nodes = parts.admission.graph_limits.now().graph_nodes;
   ProgramCache::Restored restored = {.key = std::move(stored.key), .program = nullptr};
   ASSIGN_OR_RETURN(restored.program, Compile(std::move(stored.graph), stored.settings, fingerprint, executor->backend(),
                                              parts.programs.bindings, WatchOf(parts.observers.metrics)));

@@ -34,6 +34,15 @@ v1::Graph TwoOutputs() {
   return graph;
 }
 
+// A product that saturates, which is one node of the client's and many of the compiler's.
+v1::Graph SaturatingProduct() {
+  return GraphOf(R"(
+    algebra: ALGEBRA_MAX_PLUS
+    inputs { name: "x" type { dtype: DTYPE_I32 shape { size: 16 } } }
+    nodes { name: "sum" inputs: "x" inputs: "x" binary: BINARY_OP_MULTIPLY }
+    outputs { name: "sum" value: "sum" })");
+}
+
 // A limit on graphs: the server's setting, and a graph that is one beyond it at least.
 struct GraphCase {
   const char* limit;
@@ -52,6 +61,7 @@ std::vector<GraphCase> GraphCases() {
       {"graph_edges", 1, SmallAdd(), 2},
       {"graph_inputs", 1, SmallAdd(), 2},
       {"graph_nodes", 4, LargeSum(), 5},
+      {"graph_nodes", 4, SaturatingProduct(), 20},
       {"graph_outputs", 1, TwoOutputs(), 2},
       {"name_bytes", 2, SmallAdd(), 3},
       {"rank", 1, LargeSum(), 2},

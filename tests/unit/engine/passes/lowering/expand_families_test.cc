@@ -154,6 +154,22 @@ TEST(ExpandFamilies, SizesThatAGuardSaysToBeEqual) {
   EXPECT_THAT(text, HasSubstr("reduce"));
 }
 
+TEST(ExpandFamilies, TheGraphGrowsToABound) {
+  const absl::string_view text = R"(graph "g" {
+    %a = input : f32[3]
+    %b = input : f32[3]
+    %p:2 = example.v1.Pair(%a, %b)
+    %q:2 = example.v1.Pair(%p, %b)
+    output "q" = %q
+  })";
+  Graph fits = Parsed(text), grows = Parsed(text);
+  EXPECT_TRUE(ExpandFamilies(&fits, nullptr, nullptr, 4).ok());
+  const absl::Status refused = ExpandFamilies(&grows, nullptr, nullptr, 3);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(DetailOf(refused)->limit, "graph_nodes");
+  EXPECT_EQ(DetailOf(refused)->node, "q");
+}
+
 TEST(ExpandFamilies, ARefusalNamesTheNode) {
   Graph graph = Parsed(R"(graph "g" {
     %a = input : f32[3]
