@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/op_registry.h"
@@ -11,6 +12,9 @@
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::codec {
+
+// Fails with LIMIT_EXCEEDED if the graph has too many inputs, nodes, outputs, operands or bytes. Allocates nothing.
+absl::Status CheckGraphLimits(const v1::Graph& wire, const GraphLimits& limits);
 
 // Decodes a wire graph, trusting nothing: names, references, counts, attributes and constants are checked, and a
 // refusal names the node. InferTypes (engine/ir/verifier.h) checks everything that depends on types; the types of

@@ -31,7 +31,7 @@ class GraphDecoder {
 
   absl::StatusOr<Graph> Decode(const std::function<absl::Status()>& still_wanted) && {
     RETURN_IF_ERROR(CheckKnownFields(wire_));
-    RETURN_IF_ERROR(CheckCounts());
+    RETURN_IF_ERROR(CheckGraphLimits(wire_, limits_));
     if (!v1::Algebra_IsValid(wire_.algebra())) {
       return Refuse(Refusal::kUnsupportedRequest,
                     absl::StrCat("this server does not know the graph's algebra, ", static_cast<int>(wire_.algebra())));
@@ -65,23 +65,6 @@ class GraphDecoder {
   static absl::Status Named(absl::Status status, absl::string_view name, int index, absl::string_view op) {
     if (status.ok()) return status;
     return WithNode(std::move(status), name.empty() ? absl::StrCat("#", index) : PrintableName(name), op);
-  }
-
-  // Everything that is counted before anything is allocated.
-  absl::Status CheckCounts() const {
-    RETURN_IF_ERROR(CheckLimit(limits_, &GraphLimits::graph_inputs, wire_.inputs_size(), "inputs of the graph"));
-    RETURN_IF_ERROR(CheckLimit(limits_, &GraphLimits::graph_nodes, wire_.nodes_size(), "nodes of the graph"));
-    RETURN_IF_ERROR(CheckLimit(limits_, &GraphLimits::graph_outputs, wire_.outputs_size(), "outputs of the graph"));
-    int64_t edges = 0, constant_bytes = 0;
-    for (const v1::Node& node : wire_.nodes()) {
-      edges += node.inputs_size();
-      if (node.has_constant()) constant_bytes += static_cast<int64_t>(node.constant().value().data().size());
-    }
-    RETURN_IF_ERROR(CheckLimit(limits_, &GraphLimits::graph_edges, edges, "operands of the graph's nodes"));
-    RETURN_IF_ERROR(
-        CheckLimit(limits_, &GraphLimits::constant_bytes, constant_bytes, "bytes of the graph's constants"));
-    const int64_t bytes = static_cast<int64_t>(wire_.ByteSizeLong()) - constant_bytes;
-    return CheckLimit(limits_, &GraphLimits::graph_bytes, bytes, "bytes of the graph without its constants");
   }
 
   absl::Status AddName(absl::string_view name, Results results) {
@@ -294,6 +277,21 @@ class GraphDecoder {
 };
 
 }  // namespace
+
+absl::Status CheckGraphLimits(const v1::Graph& wire, const GraphLimits& limits) {
+  RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::graph_inputs, wire.inputs_size(), "inputs of the graph"));
+  RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::graph_nodes, wire.nodes_size(), "nodes of the graph"));
+  RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::graph_outputs, wire.outputs_size(), "outputs of the graph"));
+  int64_t edges = 0, constant_bytes = 0;
+  for (const v1::Node& node : wire.nodes()) {
+    edges += node.inputs_size();
+    if (node.has_constant()) constant_bytes += static_cast<int64_t>(node.constant().value().data().size());
+  }
+  RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::graph_edges, edges, "operands of the graph's nodes"));
+  RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::constant_bytes, constant_bytes, "bytes of the graph's constants"));
+  const int64_t bytes = static_cast<int64_t>(wire.ByteSizeLong()) - constant_bytes;
+  return CheckLimit(limits, &GraphLimits::graph_bytes, bytes, "bytes of the graph without its constants");
+}
 
 absl::StatusOr<Graph> DecodeGraph(const v1::Graph& wire, const OpRegistry& registry, const GraphLimits& limits,
                                   Order default_order, const std::function<absl::Status()>& still_wanted) {

@@ -24,17 +24,25 @@ namespace {
 // A response's graphs, its messages and what the derivative was made of, roughly.
 constexpr int64_t kBytesOfResponseByte = 8;
 
-absl::StatusOr<v1::DifferentiateResponse> MakeDerivative(Graph graph, const DerivativeRequest& request, bool split) {
+// Encodes a graph that this server would take back.
+absl::StatusOr<v1::Graph> EncodeWithin(const codec::GraphLimits& limits, const Graph& graph) {
+  ASSIGN_OR_RETURN(v1::Graph wire, codec::EncodeGraph(graph));
+  RETURN_IF_ERROR(codec::CheckGraphLimits(wire, limits));
+  return wire;
+}
+
+absl::StatusOr<v1::DifferentiateResponse> MakeDerivative(Graph graph, const DerivativeRequest& request, bool split,
+                                                         const codec::GraphLimits& limits) {
   RETURN_IF_ERROR(InferTypes(&graph).status());
   v1::DifferentiateResponse response;
   if (split) {
     ASSIGN_OR_RETURN(const SplitDerivative derivative, DifferentiateInTwo(graph, request));
-    ASSIGN_OR_RETURN(*response.mutable_graph(), codec::EncodeGraph(derivative.forward));
-    ASSIGN_OR_RETURN(*response.mutable_backward(), codec::EncodeGraph(derivative.backward));
+    ASSIGN_OR_RETURN(*response.mutable_graph(), EncodeWithin(limits, derivative.forward));
+    ASSIGN_OR_RETURN(*response.mutable_backward(), EncodeWithin(limits, derivative.backward));
     return response;
   }
   ASSIGN_OR_RETURN(const Graph derivative, Differentiate(graph, request));
-  ASSIGN_OR_RETURN(*response.mutable_graph(), codec::EncodeGraph(derivative));
+  ASSIGN_OR_RETURN(*response.mutable_graph(), EncodeWithin(limits, derivative));
   return response;
 }
 
@@ -62,19 +70,20 @@ absl::StatusOr<std::shared_ptr<const AddedBytes>> Charge(UnaryCall* call, const 
 
 // Makes the derivative on a thread of the compile pool, in a turn of the tenant, and answers; or gives up with the
 // call's deadline or cancellation, and stops the work.
-void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request, bool split) {
+void DifferentiateInPool(UnaryCall* call, Graph graph, DerivativeRequest request, bool split,
+                         const codec::GraphLimits& limits) {
   call->open().At(Stage::kCompile);
   absl::StatusOr<std::shared_ptr<const AddedBytes>> added = Charge(call, graph, split);
   if (!added.ok()) return call->Fail(added.status());
   const auto wait = std::make_shared<RequestWait>(*call);
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);
   ProgramCache* const cache = call->parts().programs.cache;
-  auto work = [call, cache, wait, abandoned, graph = std::move(graph), request = std::move(request), split,
+  auto work = [call, cache, wait, abandoned, graph = std::move(graph), request = std::move(request), split, limits,
                bytes = call->HoldBytes(), added = *std::move(added)]() mutable {
     StopSignal stop(abandoned.get());
     const StopSignal::Scope scope(&stop);
     const absl::Time start = SteadyNow();
-    absl::StatusOr<v1::DifferentiateResponse> response = MakeDerivative(std::move(graph), request, split);
+    absl::StatusOr<v1::DifferentiateResponse> response = MakeDerivative(std::move(graph), request, split, limits);
     bytes = nullptr;
     added = nullptr;
     const int64_t freed = response.ok() ? kBytesOfResponseByte * static_cast<int64_t>(response->ByteSizeLong()) : 0;
@@ -121,7 +130,7 @@ void HandleDifferentiate(UnaryCall* call) {
                        .keep_outputs = request.keep_outputs(),
                        .checkpoints = {request.checkpoints().begin(), request.checkpoints().end()},
                        .bounds = {.nodes = limits.graph_nodes, .edges = limits.graph_edges}},
-                      request.split());
+                      request.split(), limits);
 }
 
 }  // namespace tensord::server

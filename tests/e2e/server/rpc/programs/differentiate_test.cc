@@ -94,6 +94,17 @@ TEST(DifferentiateTest, RefusesAGraphWhoseDerivativeIsTooLarge) {
   EXPECT_EQ(DetailOf(status).limit(), "graph_nodes");
 }
 
+// Nobody gets a graph that the same server would refuse.
+TEST(DifferentiateTest, RefusesADerivativeOfMoreBytesThanAGraphMayHave) {
+  const v1::DifferentiateRequest request = RequestFor(v1::DifferentiateRequest::MODE_VJP);
+  const std::string bytes = std::to_string(request.graph().ByteSizeLong());
+  InProcessServer server({"limits.graph_bytes=" + bytes});
+  v1::DifferentiateResponse response;
+  const grpc::Status status = Differentiate(server, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_EQ(DetailOf(status).limit(), "graph_bytes");
+}
+
 TEST(DifferentiateTest, RefusesWithDetail) {
   InProcessServer server;
   v1::DifferentiateResponse response;
