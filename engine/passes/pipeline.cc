@@ -14,6 +14,7 @@
 #include "engine/passes/algebra/simplify_algebra.h"
 #include "engine/passes/algebra/sink_conj.h"
 #include "engine/passes/fusion/fuse.h"
+#include "engine/passes/fusion/repeat_for_reductions.h"
 #include "engine/passes/layout/fold_transposes.h"
 #include "engine/passes/layout/hoist_slices.h"
 #include "engine/passes/layout/order_broadcasts.h"
@@ -56,6 +57,9 @@ constexpr Pass kReadWindows = {
     "read_windows", "Lets products read windows of a tensor where they lie, instead of copies of them.", &ReadWindows};
 constexpr Pass kEliminateCommonSubexpressions = {
     "eliminate_common_subexpressions", "Computes once what several nodes compute.", &EliminateCommonSubexpressions};
+constexpr Pass kRepeatForReductions = {
+    "repeat_for_reductions", "Computes cheap values again for reductions along other axes, instead of storing them.",
+    &RepeatForReductions};
 constexpr Pass kPermuteProducts = {
     "permute_products", "Lets products write their results in the order in which they are read.", &PermuteProducts};
 constexpr Pass kRepeatConverts = {"repeat_converts", "Converts to a wider dtype again in each kernel that reads it.",
@@ -97,6 +101,8 @@ constexpr Pass kGraphPasses[] = {
     kReadWindows,
     // After all passes that make nodes, some of them twice.
     kEliminateCommonSubexpressions,
+    // Makes equal nodes, which nobody joins any more, and leaves some without readers.
+    kRepeatForReductions,
     // Removes the nodes that others have replaced, and constants in an order that nobody wants any more.
     kEliminateDeadCode,
     // Needs to know that nobody else reads a product; joins no equal ones any more.

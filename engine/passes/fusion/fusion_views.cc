@@ -13,13 +13,8 @@ namespace {
 constexpr int64_t kSmallBytes = int64_t{64} << 10;  // stays in the caches, in whatever order it is read
 
 bool IsSmall(const TensorType& type) {
-  int64_t bytes = SizeOf(type.dtype);
-  for (const Dim& dim : type.shape) {
-    if (!dim.is_static() || dim.size.constant() > kSmallBytes) return false;
-    bytes *= dim.size.constant();
-    if (bytes > kSmallBytes) return false;
-  }
-  return true;
+  const std::optional<int64_t> bytes = StaticBytes(type);
+  return bytes.has_value() && *bytes <= kSmallBytes;
 }
 
 bool IsUnit(const Dim& dim) { return dim.size.is(1); }
@@ -134,6 +129,19 @@ class Finder {
 }  // namespace
 
 FusionShapes::FusionShapes() { NumberOf(Sizes()); }
+
+std::optional<int64_t> StaticBytes(const TensorType& type) {
+  if (!type.is_static()) return std::nullopt;
+  Shape shape;
+  for (const Dim& dim : type.shape) shape.push_back(dim.size.constant());
+  return NumBytes(type.dtype, shape);
+}
+
+bool IsSmallBeside(const TensorType& type, const TensorType& result) {
+  constexpr int64_t kSmallPart = 8;
+  const std::optional<int64_t> bytes = StaticBytes(type), most = StaticBytes(result);
+  return bytes.has_value() && most.has_value() && *bytes <= *most / kSmallPart;
+}
 
 int32_t FusionShapes::NumberOf(Sizes sizes) {
   const auto [it, is_new] = numbers_.try_emplace(std::move(sizes), static_cast<int32_t>(sizes_.size()));

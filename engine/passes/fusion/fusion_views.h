@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_PASSES_FUSION_FUSION_VIEWS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -37,6 +38,13 @@ struct FusionView {
   // The value's axis for each axis of the base that is not of size 1, counted likewise.
   absl::InlinedVector<int32_t, 4> axes;
 };
+
+// Returns the bytes of a value; nothing where a size is no number, or where NumBytes gives nothing.
+std::optional<int64_t> StaticBytes(const TensorType& type);
+
+// Tells whether a value that is read repeated has so few bytes beside the result that it costs nothing to store and to
+// read again. False where only a run knows.
+bool IsSmallBeside(const TensorType& type, const TensorType& result);
 
 // Finds the views by value. Transposes, slices and reversals are read in place if runs along the first axis stay whole,
 // or if the tensor is small.

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "engine/ops/core_ops.h"
+#include "engine/passes/fusion/fusion_views.h"
 
 namespace tensord {
 namespace {
@@ -115,7 +116,11 @@ class NodeMover {
       const ValueId base = source_[Index(operand)];
       const int32_t producer = graph_.is_input(base) ? -1 : graph_.producer(base);
       if (producer >= 0 && IsFusedLeaf(NodeAt(producer))) continue;
-      if (!(base == operand) || !(TypeOf(base).shape == TypeOf(result).shape)) return false;
+      if (!(base == operand) || !(TypeOf(base).shape == TypeOf(result).shape)) {
+        const bool is_moved = producer >= 0 && Contains(move->nodes, producer);
+        if (is_moved || !IsSmallBeside(TypeOf(base), TypeOf(result))) return false;
+        continue;
+      }
       if (producer >= 0 && Contains(move->nodes, producer)) continue;
       const bool is_own = producer >= 0 && GroupOf(producer) == move->from;
       if (!is_own || IsStored(base, move->from, move->nodes)) {

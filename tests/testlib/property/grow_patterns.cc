@@ -160,6 +160,25 @@ void GrowStages(GrowingGraph& graph) {
   for (int64_t length = graph.Below(4); length > 0; --length) x = Next(graph, x);
 }
 
+// Cheap ops on what is repeated, and reductions of it along an axis each, of which one may come back.
+void GrowCrossed(GrowingGraph& graph) {
+  ValueId x = Wide(graph, graph.AnyOf(kAnyDType), /*exact=*/true);
+  const int64_t rank = graph.rank(x), kinds = graph.Type(x).dtype == DType::kBool ? 6 : 4;
+  if (rank == 0) return;
+  constexpr CoreOp kOps[] = {CoreOp::kAdd, CoreOp::kMultiply, CoreOp::kSubtract, CoreOp::kMaximum, CoreOp::kXor};
+  const auto compute = [&] {
+    x = Binary(graph, kOps[graph.Below(std::size(kOps))], x, SpreadOperand(graph, x)).value_or(x);
+  };
+  for (int64_t length = graph.Between(1, 4); length > 0; --length) compute();
+  for (int64_t count = graph.Between(2, 4); count > 0; --count) {
+    const Ints axes = {graph.Below(rank)};
+    const Value left = Reduced(graph, static_cast<ReduceKind>(graph.Between(1, kinds)), x, axes);
+    if (!graph.OneIn(3)) continue;
+    x = Binary(graph, kOps[graph.Below(std::size(kOps))], x, SpreadBack(graph, left, axes, x)).value_or(x);
+    if (graph.OneIn(2)) compute();
+  }
+}
+
 // A triangle, a band or a stripe of a value, by comparing indices.
 void GrowMask(GrowingGraph& graph) {
   const ValueId x = Wide(graph, graph.AnyOf(kAnyDType), /*exact=*/false);
@@ -333,9 +352,9 @@ void GrowConvolution(GrowingGraph& graph) {
 }  // namespace
 
 void GrowPattern(GrowingGraph& graph) {
-  constexpr void (*kPatterns[])(GrowingGraph&) = {&GrowChain,     &GrowChain,      &GrowSoftmax, &GrowNormalization,
-                                                  &GrowStages,    &GrowStages,     &GrowMask,    &GrowContractions,
-                                                  &GrowConstants, &GrowDuplicates, &GrowViews,   &GrowConvolution};
+  constexpr void (*kPatterns[])(GrowingGraph&) = {
+      &GrowChain,        &GrowChain,     &GrowSoftmax,    &GrowNormalization, &GrowStages,      &GrowStages, &GrowMask,
+      &GrowContractions, &GrowConstants, &GrowDuplicates, &GrowViews,         &GrowConvolution, &GrowCrossed};
   kPatterns[graph.Below(std::size(kPatterns))](graph);
 }
 

@@ -1,0 +1,255 @@
+#include "engine/passes/fusion/repeat_for_reductions.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "engine/ops/affine_dot.h"
+#include "engine/ops/core_ops.h"
+#include "engine/passes/fusion/fusion_groups.h"
+#include "engine/passes/fusion/fusion_views.h"
+
+namespace tensord {
+namespace {
+
+// The most ops that are repeated for one reduction.
+constexpr size_t kMostOps = 16;
+// Stored bytes that may be read again for each byte that is neither written nor read.
+constexpr int64_t kReadsOfAByte = 2;
+
+using Axes = std::vector<int64_t>;
+
+size_t ValueIndex(ValueId value) { return static_cast<size_t>(value.index); }
+
+bool IsElementwise(const Node& node) {
+  return node.body == nullptr && node.op->has(kElementwise) && node.num_results == 1 && !node.operands.empty();
+}
+
+bool IsCheap(const Node& node) {
+  if (node.op->op_class == OpClass::kExtension) return false;
+  switch (static_cast<CoreOp>(node.op->index)) {
+    case CoreOp::kAdd:
+    case CoreOp::kSubtract:
+    case CoreOp::kMultiply:
+    case CoreOp::kMaximum:
+    case CoreOp::kMinimum:
+    case CoreOp::kNegate:
+    case CoreOp::kAbs:
+    case CoreOp::kAnd:
+    case CoreOp::kOr:
+    case CoreOp::kXor:
+    case CoreOp::kNot:
+    case CoreOp::kCompare:
+    case CoreOp::kSelect:
+    case CoreOp::kConvert:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Axes AxesOf(const Node& reduce) {
+  Axes axes = reduce.attrs.Ints("dimensions");
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+// The elementwise values of one shape that hang together, and the axes along which they are reduced.
+struct Cluster {
+  std::vector<Axes> axes;      // in the order of their first reductions
+  std::set<Axes> coming_back;  // of reductions whose results the cluster reads
+};
+
+// The reductions of a graph that shall compute their operands for themselves.
+class Search {
+ public:
+  explicit Search(const Graph& graph)
+      : graph_(graph),
+        parents_(static_cast<size_t>(graph.num_values())),
+        is_stored_(static_cast<size_t>(graph.num_values())),
+        origins_(static_cast<size_t>(graph.num_values()), -1) {
+    std::iota(parents_.begin(), parents_.end(), 0);
+    for (const GraphOutput& output : graph.outputs()) is_stored_[ValueIndex(output.value)] = true;
+    for (const Node& node : graph.nodes()) Connect(node);
+    for (size_t i = 0; i < graph.nodes().size(); ++i) Follow(static_cast<int32_t>(i));
+  }
+
+  // Returns the ops to repeat for a reduction, in the graph's order; none if it reads what is there.
+  std::vector<int32_t> OpsToRepeat(const Node& reduce) {
+    if (!Is(*reduce.op, CoreOp::kReduce) || graph_.is_input(reduce.operands[0])) return {};
+    const Cluster& cluster = clusters_[Root(reduce.operands[0])];
+    const Axes axes = AxesOf(reduce);
+    if (cluster.axes.size() < 2 || cluster.coming_back.contains(axes) || axes == MainAxes(cluster)) return {};
+    return CheapOps(reduce.operands[0]);
+  }
+
+ private:
+  int32_t Root(ValueId value) {
+    int32_t root = value.index;
+    while (parents_[static_cast<size_t>(root)] != root) {
+      int32_t& parent = parents_[static_cast<size_t>(root)];
+      parent = parents_[static_cast<size_t>(parent)];
+      root = parent;
+    }
+    return root;
+  }
+
+  void Connect(const Node& node) {
+    if (!IsElementwise(node)) {
+      if (Is(*node.op, CoreOp::kReduce)) return;
+      for (const ValueId operand : node.operands) is_stored_[ValueIndex(operand)] = true;
+      return;
+    }
+    for (const ValueId operand : node.operands) {
+      if (graph_.is_input(operand) || graph_.type(operand).shape != graph_.type(node.first_result).shape) continue;
+      if (!IsElementwise(Producer(operand))) continue;
+      parents_[static_cast<size_t>(Root(operand))] = Root(node.first_result);
+    }
+  }
+
+  // Notes reductions of clusters, and where their results come back.
+  void Follow(int32_t index) {
+    const Node& node = graph_.nodes()[static_cast<size_t>(index)];
+    if (Is(*node.op, CoreOp::kReduce)) {
+      Cluster& cluster = clusters_[Root(node.operands[0])];
+      Axes axes = AxesOf(node);
+      if (std::find(cluster.axes.begin(), cluster.axes.end(), axes) == cluster.axes.end()) {
+        cluster.axes.push_back(std::move(axes));
+      }
+      origins_[ValueIndex(node.first_result)] = index;
+      return;
+    }
+    if (!IsElementwise(node) && !Is(*node.op, CoreOp::kBroadcastInDim)) return;
+    for (const ValueId operand : node.operands) {
+      const int32_t origin = origins_[ValueIndex(operand)];
+      if (origin < 0) continue;
+      const Node& reduce = graph_.nodes()[static_cast<size_t>(origin)];
+      const int32_t root = Root(reduce.operands[0]);
+      if (IsElementwise(node) && Root(node.first_result) == root) {
+        clusters_[root].coming_back.insert(AxesOf(reduce));
+      } else {
+        origins_[ValueIndex(node.first_result)] = origin;
+      }
+    }
+  }
+
+  // Returns the axes of the kernel that computes the cluster.
+  static const Axes& MainAxes(const Cluster& cluster) {
+    return cluster.coming_back.empty() ? cluster.axes.front() : *cluster.coming_back.begin();
+  }
+
+  const Node& Producer(ValueId value) const { return graph_.nodes()[static_cast<size_t>(graph_.producer(value))]; }
+
+  std::vector<int32_t> CheapOps(ValueId root) const {
+    if (is_stored_[ValueIndex(root)] || !IsElementwise(Producer(root))) return {};
+    const std::optional<int64_t> bytes = StaticBytes(graph_.type(root));
+    if (!bytes.has_value()) return {};
+    std::set<int32_t> ops, leaves;
+    std::vector<ValueId> open = {root};
+    int64_t read = 0;
+    while (!open.empty()) {
+      const ValueId value = open.back();
+      open.pop_back();
+      if (graph_.type(value).rank() == 0) continue;
+      if (!graph_.is_input(value) && IsElementwise(Producer(value)) && IsCheap(Producer(value))) {
+        const Node& node = Producer(value);
+        if (!ops.insert(graph_.producer(value)).second) continue;
+        if (ops.size() > kMostOps) return {};
+        open.insert(open.end(), node.operands.begin(), node.operands.end());
+      } else if (leaves.insert(value.index).second) {
+        const std::optional<int64_t> leaf = BytesToRead(value);
+        if (!leaf.has_value()) return {};
+        read += *leaf;
+      }
+    }
+    if (read > kReadsOfAByte * *bytes) return {};
+    return {ops.begin(), ops.end()};
+  }
+
+  // Returns how many bytes reading a value once more takes; nothing for a value that is better computed where it is.
+  std::optional<int64_t> BytesToRead(ValueId value) const {
+    const std::optional<int64_t> bytes = StaticBytes(graph_.type(value));
+    if (graph_.is_input(value)) return bytes;
+    const Node& node = Producer(value);
+    if (IsFusedLeaf(node)) return 0;
+    if (IsElementwise(node) || node.body != nullptr || Is(*node.op, CoreOp::kDotGeneral) || IsAffineDot(*node.op)) {
+      return std::nullopt;
+    }
+    if (!Is(*node.op, CoreOp::kBroadcastInDim)) return bytes;
+    const TensorType& repeated = graph_.type(node.operands[0]);
+    return IsSmallBeside(repeated, graph_.type(value)) ? 0 : StaticBytes(repeated);
+  }
+
+  const Graph& graph_;
+  std::vector<int32_t> parents_;         // by value, of clusters
+  std::vector<bool> is_stored_;          // by value: an output, or read by what reads memory
+  std::vector<int32_t> origins_;         // by value: the reduction that it is made of, or -1
+  std::map<int32_t, Cluster> clusters_;  // by their first value
+};
+
+// Writes the graph with the repetitions.
+class Repetition {
+ public:
+  explicit Repetition(Graph* graph) : graph_(*graph), search_(*graph) {
+    repeats_.reserve(graph->nodes().size());
+    for (const Node& node : graph->nodes()) repeats_.push_back(search_.OpsToRepeat(node));
+  }
+
+  bool Run() {
+    const auto is_empty = [](const std::vector<int32_t>& ops) { return ops.empty(); };
+    if (std::all_of(repeats_.begin(), repeats_.end(), is_empty)) return false;
+    for (const GraphInput& input : graph_.inputs()) map_.push_back(written_.AddInput(input.name, input.type));
+    for (size_t i = 0; i < repeats_.size(); ++i) {
+      const Node& node = graph_.nodes()[i];
+      std::map<int32_t, ValueId>* const own = repeats_[i].empty() ? nullptr : &copies_[AxesOf(node)];
+      for (const int32_t op : repeats_[i]) {
+        if (own->contains(op)) continue;
+        const ValueId copy = Write(graph_.nodes()[static_cast<size_t>(op)], own);
+        own->emplace(op, copy);
+      }
+      const ValueId first = Write(node, own);
+      for (int32_t r = 0; r < node.num_results; ++r) map_.push_back({first.index + r});
+    }
+    for (const GraphOutput& output : graph_.outputs()) written_.AddOutput(output.name, map_[ValueIndex(output.value)]);
+    graph_ = std::move(written_);
+    return true;
+  }
+
+ private:
+  // Appends a node; it reads the copies, where there are some.
+  ValueId Write(const Node& node, const std::map<int32_t, ValueId>* copies) {
+    Node made = node;
+    for (ValueId& operand : made.operands) {
+      const auto copy = copies == nullptr || graph_.is_input(operand) ? std::map<int32_t, ValueId>::const_iterator()
+                                                                      : copies->find(graph_.producer(operand));
+      const bool is_copied = copies != nullptr && !graph_.is_input(operand) && copy != copies->end();
+      operand = is_copied ? copy->second : map_[ValueIndex(operand)];
+    }
+    const ValueId first = written_.AddNode(std::move(made));
+    for (int32_t r = 0; r < node.num_results; ++r) {
+      written_.set_type({first.index + r}, graph_.type({node.first_result.index + r}));
+    }
+    return first;
+  }
+
+  Graph& graph_;
+  Search search_;
+  std::vector<std::vector<int32_t>> repeats_;  // by node, the ops that it gets for itself
+  Graph written_ = Graph::EmptyLike(graph_);
+  std::vector<ValueId> map_;                           // new value by old one
+  std::map<Axes, std::map<int32_t, ValueId>> copies_;  // by axes and node
+};
+
+}  // namespace
+
+absl::StatusOr<bool> RepeatForReductions(Graph* graph, const PassOptions& options) {
+  if (!options.fuses) return false;
+  return Repetition(graph).Run();
+}
+
+}  // namespace tensord
