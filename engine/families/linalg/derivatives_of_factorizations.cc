@@ -5,15 +5,6 @@
 
 namespace tensord {
 
-// L times the lower half of L^-1 dA L^-H.
-void JvpCholesky(JvpCall& call) {
-  MatrixTerms m(call.graph);
-  const ValueId l = call.results[0];
-  const ValueId left = m.TriangularSolve(l, m.Hermitian(call.tangents[0]), true, true, false, TransposeA::kNoTranspose);
-  const ValueId both = m.TriangularSolve(l, left, false, true, false, TransposeA::kAdjoint);
-  call.result_tangents[0] = m.Dot(l, m.LowerHalf(both));
-}
-
 // Q^H dA R^-1 is W + dR R^-1, W = Q^H dQ anti-Hermitian and dR R^-1 upper triangular with a real diagonal. Columns of a
 // wide A past R's square part move R alone.
 void JvpQr(JvpCall& call) {

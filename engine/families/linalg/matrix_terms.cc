@@ -1,6 +1,7 @@
 #include "engine/families/linalg/matrix_terms.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,24 @@ ValueId MatrixTerms::Embedded(ValueId diagonal) {
 ValueId MatrixTerms::Block(ValueId a, const TensorType& type, const Dim& rows, const Dim& columns) {
   const TensorType block = MatricesLike(type, type.dtype, rows, columns);
   return block.shape == type.shape ? a : e.Head(a, block.shape);
+}
+
+ValueId MatrixTerms::Window(ValueId a, const TensorType& type, std::pair<int64_t, int64_t> rows,
+                            std::pair<int64_t, int64_t> columns) {
+  std::vector<int64_t> starts(type.shape.size(), 0), limits;
+  for (const Dim& dim : type.shape) limits.push_back(dim.size.constant());
+  const std::vector<int64_t> whole = limits;
+  std::tie(starts[0], limits[0]) = rows;
+  std::tie(starts[1], limits[1]) = columns;
+  if (limits == whole && rows.first == 0 && columns.first == 0) return a;
+  return e.Slice(a, std::move(starts), std::move(limits), {});
+}
+
+ValueId MatrixTerms::Joined(int64_t axis, ValueId first, ValueId second) {
+  const OpDef& op = Def(CoreOp::kConcatenate);
+  Attributes attrs(op.attrs);
+  attrs.Set("dimension", axis);
+  return graph_.Add(op, std::move(attrs), {first, second});
 }
 
 ValueId MatrixTerms::Solve(ValueId a, ValueId b) { return graph_.Add(Def(LinalgOp::kSolve), {a, b}); }

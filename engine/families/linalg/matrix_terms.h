@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_FAMILIES_LINALG_MATRIX_TERMS_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "engine/families/linalg/solutions.h"
 #include "engine/ir/derivative.h"
@@ -33,6 +34,11 @@ class MatrixTerms {
   // Returns the diagonal matrices of vectors.
   ValueId Embedded(ValueId diagonal);
   ValueId Trace(ValueId a) { return e.Reduce(ReduceKind::kSum, Diagonal(a), {0}); }
+  // Returns rows and columns of matrices of a static type, or `a` itself if they are all. Both ranges are half-open.
+  ValueId Window(ValueId a, const TensorType& type, std::pair<int64_t, int64_t> rows,
+                 std::pair<int64_t, int64_t> columns);
+  // Returns matrices below each other (axis 0) or beside each other (axis 1).
+  ValueId Joined(int64_t axis, ValueId first, ValueId second);
   // Returns the first rows and columns of matrices of a type.
   ValueId Block(ValueId a, const TensorType& type, const Dim& rows, const Dim& columns);
 

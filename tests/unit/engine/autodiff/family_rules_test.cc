@@ -1,6 +1,12 @@
+#include <complex>
+#include <cstdint>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "engine/reference/evaluator.h"
 #include "gtest/gtest.h"
 #include "tests/unit/engine/autodiff/rule_case.h"
 
@@ -53,6 +59,62 @@ TEST(DerivativeRules, AreThoseOfLinearAlgebra) {
                         dtype);
       }
     }
+  }
+}
+
+// Sizes that are split into blocks, evenly, unevenly and down to a single row. Second derivatives differentiate both
+// walks over the blocks.
+TEST(DerivativeRules, OfCholeskyGoByBlocks) {
+  const auto of_size = [](int64_t n, absl::string_view batch, absl::string_view dtype) {
+    return RuleCase{absl::StrCat("Cholesky of ", n, " rows"), absl::StrCat("%x = input : T[", n, ",", n, batch, "]"),
+                    absl::StrReplaceAll(R"(
+      %c = constant() {value = f64[] [100]} %d = convert(%c) {dtype = DTYPE}
+      %v = broadcast_in_dim(%d) {shape = [SIZE], broadcast_dimensions = []}
+      %e = embed_diag(%v) {axis_a = 0, axis_b = 1}
+      %b = broadcast_in_dim(%e) {shape = [SIZE, SIZE BATCH], broadcast_dimensions = [0, 1]}
+      %a = add(%x, %b) %y = tensord.linalg.v1.Cholesky(%a))",
+                                        {{"SIZE", absl::StrCat(n)}, {"BATCH", batch}, {"DTYPE", dtype}})};
+  };
+  ExpectRightRule(of_size(65, ",2", "f64"), "f64");
+  ExpectRightRule(of_size(65, "", "c128"), "c128");
+  ExpectRightRule(of_size(128, "", "f64"), "f64");
+  ExpectRightRule(of_size(194, "", "f64"), "f64");
+  ExpectRightRule(of_size(65, ",0", "f64"), "f64");
+  for (int64_t n : {0, 1}) ExpectRightRule(of_size(n, ",2", "c128"), "c128");
+}
+
+// The cotangent is that of the lower triangle and of the real part of the diagonal, in blocks as in one.
+TEST(DerivativeRules, OfCholeskyReadsTheLowerTriangle) {
+  const Graph graph =
+      Parsed(RuleCase{"Cholesky", "%x = input : T[130,130]", "%y = tensord.linalg.v1.Cholesky(%x)"}, "c128");
+  auto vjp = Differentiate(graph, {.mode = DerivativeMode::kVjp, .wrt = {}, .keep_outputs = false});
+  ASSERT_TRUE(vjp.ok()) << vjp.status();
+  const auto guards = InferTypes(&*vjp);
+  ASSERT_TRUE(guards.ok()) << guards.status();
+  constexpr int64_t kSize = 130;
+  std::mt19937_64 random(5);
+  std::vector<Literal> arguments = RandomArguments(*vjp, 0.2, 0.9, &random);
+  auto* const a = reinterpret_cast<std::complex<double>*>(arguments[0].mutable_data());
+  for (int64_t i = 0; i < kSize; ++i) a[i * kSize + i] += 100;
+  const auto results = EvaluateReference(*vjp, *guards, arguments);
+  ASSERT_TRUE(results.ok()) << results.status();
+  const auto* const slope = reinterpret_cast<const std::complex<double>*>((*results)[0].bytes().data());
+  for (int64_t j = 0; j < kSize; ++j) {
+    for (int64_t i = 0; i < j; ++i) ASSERT_EQ(slope[j * kSize + i], 0.0) << i << " " << j;
+    ASSERT_EQ(slope[j * kSize + j].imag(), 0) << j;
+    ASSERT_NE(slope[j * kSize + j].real(), 0) << j;
+  }
+}
+
+// Matrices of any size add some hundreds of nodes.
+TEST(DerivativeRules, OfCholeskyHasBoundedlyManyBlocks) {
+  for (const int64_t n : {1024, 5000, 1 << 20}) {
+    const Graph graph = Parsed(
+        RuleCase{"Cholesky", absl::StrCat("%x = input : T[", n, ",", n, "]"), "%y = tensord.linalg.v1.Cholesky(%x)"},
+        "f64");
+    const auto vjp = Differentiate(graph, {.mode = DerivativeMode::kVjp, .wrt = {}, .keep_outputs = false});
+    ASSERT_TRUE(vjp.ok()) << vjp.status();
+    EXPECT_LT(vjp->nodes().size(), 1000) << n;
   }
 }
 
