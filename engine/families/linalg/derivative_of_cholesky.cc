@@ -13,7 +13,7 @@ namespace {
 // Rows up to which a block is not split, and the most blocks on a diagonal. Blocks of larger matrices are larger, so
 // that a node adds some hundreds of nodes at most.
 constexpr int64_t kLeastBlock = 64;
-constexpr int64_t kMostBlocks = 16;
+constexpr int64_t kMostBlocks = 8;
 
 // Writes the tangent of L, A = L L^H, by the recursion of Murray, "Differentiation of the Cholesky decomposition"
 // (2016): a fifth of the operations of the formula for whole matrices. Reads the tangent of A as the factorization
