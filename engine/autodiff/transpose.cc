@@ -17,13 +17,19 @@ Transposition::Transposition(const Graph& source, const LinearizedGraph& lineari
       target_(*target),
       builder_(*builder),
       values_(std::move(values)),
-      cotangents_(static_cast<size_t>(linearized.graph.num_values())) {
+      cotangents_(static_cast<size_t>(linearized.graph.num_values())),
+      slices_(linearized) {
   if (!is_kept.empty()) recomputation_.emplace(source, linearized, is_kept, &values_, builder);
 }
 
 void Transposition::AddCotangent(ValueId tangent, ValueId cotangent) {
   ValueId& sum = cotangents_[static_cast<size_t>(tangent.index)];
   sum = sum.is_set() ? builder_.Add(Def(CoreOp::kAdd), {sum, cotangent}) : cotangent;
+}
+
+void Transposition::AddSlices(ValueId tangent) {
+  const ValueId joined = slices_.Join(tangent, &builder_);
+  if (joined.is_set()) AddCotangent(tangent, joined);
 }
 
 ValueId Transposition::Copied(ValueId value) {
@@ -50,6 +56,7 @@ ValueId Transposition::Copied(ValueId value) {
 
 void Transposition::TransposeNode(const Node& node, const Node& written) {
   const Graph& graph = linearized_.graph;
+  if (slices_.Take(node.first_result, CotangentOf(node.first_result))) return;
   DerivativeBuilder::Values operands, cotangents, operand_cotangents(node.operands.size());
   absl::InlinedVector<const TensorType*, 4> operand_types, result_types;
   for (int32_t r = 0; r < node.num_results; ++r) {
@@ -87,17 +94,20 @@ absl::Status Transposition::Run() {
     RETURN_IF_ERROR(CheckStopped());
     const Node& node = graph.nodes()[i];
     if (!linearized_.is_linear[static_cast<size_t>(node.first_result.index)]) continue;
+    const Node& written = source_.nodes()[static_cast<size_t>(linearized_.differentiated[i])];
+    builder_.SetNode(written.name, written.op->name, "vjp");
+    for (int32_t r = 0; r < node.num_results; ++r) AddSlices({node.first_result.index + r});
     bool has_cotangent = false;
     for (int32_t r = 0; r < node.num_results; ++r) has_cotangent |= CotangentOf({node.first_result.index + r}).is_set();
     if (!has_cotangent) continue;
-    const Node& written = source_.nodes()[static_cast<size_t>(linearized_.differentiated[i])];
     if (!node.op->linear_transpose.has()) {
       return RefuseWithoutRule(*written.op, written.name, node.op->linear_transpose.reason());
     }
     TransposeNode(node, written);
     RETURN_IF_ERROR(builder_.status());
   }
-  return absl::OkStatus();
+  for (ValueId tangent : linearized_.wrt) AddSlices(tangent);
+  return builder_.status();
 }
 
 }  // namespace tensord

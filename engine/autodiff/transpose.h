@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "engine/autodiff/joined_slices.h"
 #include "engine/autodiff/linearize.h"
 #include "engine/autodiff/recomputation.h"
 #include "engine/ir/derivative_builder.h"
@@ -32,6 +33,8 @@ class Transposition {
 
  private:
   void TransposeNode(const Node& node, const Node& written);
+  // Adds the cotangents that slices of the tangent gave.
+  void AddSlices(ValueId tangent);
   // Returns the target's value. Copies its node if that was not done yet, or computes it again.
   ValueId Copied(ValueId value);
 
@@ -41,6 +44,7 @@ class Transposition {
   DerivativeBuilder& builder_;
   std::vector<ValueId> values_;
   std::vector<ValueId> cotangents_;  // by value of the linearized graph
+  JoinedSlices slices_;
   std::optional<Recomputation> recomputation_;
 };
 

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
 #include "tests/unit/engine/autodiff/rule_case.h"
 
@@ -20,6 +21,54 @@ TEST(DerivativeRules, AreThoseOfElementwiseFunctions) {
   }
   ExpectRightRule({"acosh", "%x = input : T[4]", "%y = acosh(%x)", 1.5, 3}, "f64");
   ExpectRightRule({"acosh", "%x = input : T[4]", "%y = acosh(%x)", -3, -1.5}, "c128");
+}
+
+// Returns how many nodes of the VJP are of an op.
+int NodesOf(CoreOp op, const RuleCase& c) {
+  const auto vjp = Differentiate(Parsed(c, "f64"), {.mode = DerivativeMode::kVjp, .wrt = {}, .keep_outputs = false});
+  EXPECT_TRUE(vjp.ok()) << vjp.status();
+  int count = 0;
+  for (const Node& node : vjp->nodes()) count += Is(*node.op, op) ? 1 : 0;
+  return count;
+}
+
+TEST(DerivativeRules, JoinTheCotangentsOfSlicesThatShareNothing) {
+  const std::string x = "%x = input : T[6,5] ";
+  const auto sliced = [](absl::string_view name, absl::string_view starts, absl::string_view limits) {
+    return absl::StrCat("%", name, " = slice(%x) {start_indices = [", starts, "], limit_indices = [", limits, "]} ");
+  };
+  const auto sum = [](absl::string_view name, absl::string_view part) {
+    return absl::StrCat("%", name, "s = sin(%", part, ") %", name, " = reduce(%", name,
+                        "s) {kind = sum, dimensions = [0, 1]} ");
+  };
+  const std::string quarters = sliced("a", "0, 0", "2, 3") + sliced("b", "2, 0", "6, 3") + sliced("c", "2, 3", "6, 5") +
+                               sum("u", "a") + sum("v", "b") + sum("w", "c") + "%uv = add(%u, %v) ";
+  const RuleCase all{"three quarters", x, quarters + "%y = multiply(%uv, %w)"};
+  const RuleCase two{"a slice that nobody asks for", x, quarters + "%y = add(%uv, %uv)"};
+  const RuleCase whole{"slices and the whole", x, quarters + sum("t", "x") + "%m = multiply(%uv, %w) %y = add(%m, %t)"};
+  for (const RuleCase& c : {all, two, whole}) {
+    ExpectRightRule(c, "f64");
+    ExpectRightRule(c, "c128");
+    EXPECT_EQ(NodesOf(CoreOp::kPad, c), 0) << c.name;
+    EXPECT_GT(NodesOf(CoreOp::kConcatenate, c), 0) << c.name;
+  }
+  // Slices that share elements, have strides, or wind around a middle that no cut sets apart, are padded.
+  const RuleCase shared{"shared", x,
+                        sliced("a", "0, 0", "4, 5") + sliced("b", "3, 0", "6, 5") + sum("u", "a") + sum("v", "b") +
+                            "%y = multiply(%u, %v)"};
+  const RuleCase strided{"strided", x,
+                         R"(%a = slice(%x) {start_indices = [0, 0], limit_indices = [6, 5], strides = [2, 1]}
+                            %b = slice(%x) {start_indices = [1, 0], limit_indices = [6, 5], strides = [2, 1]} )" +
+                             sum("u", "a") + sum("v", "b") + "%y = multiply(%u, %v)"};
+  const RuleCase winding{"winding", x,
+                         sliced("a", "0, 0", "2, 4") + sliced("b", "0, 4", "5, 5") + sliced("c", "5, 1", "6, 5") +
+                             sliced("d", "2, 0", "6, 1") + sum("u", "a") + sum("v", "b") + sum("w", "c") +
+                             sum("t", "d") + "%uv = add(%u, %v) %wt = add(%w, %t) %y = multiply(%uv, %wt)"};
+  for (const RuleCase& c : {shared, strided, winding}) {
+    ExpectRightRule(c, "f64");
+    EXPECT_GT(NodesOf(CoreOp::kPad, c), 0) << c.name;
+    EXPECT_EQ(NodesOf(CoreOp::kConcatenate, c), 0) << c.name;
+  }
 }
 
 TEST(DerivativeRules, AreThoseOfFunctionsOfTwoNumbers) {
