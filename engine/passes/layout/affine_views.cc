@@ -10,11 +10,11 @@
 namespace tensord {
 namespace {
 
-constexpr size_t kMaxDigits = 24;  // of a view
+constexpr size_t kMaxDigits = 24;     // of a view
+constexpr size_t kMaxSummands = 128;  // of a view: windows of 5 x 5 x 5
 
 using View = std::optional<AffineView>;
 using Sizes = absl::InlinedVector<int64_t, 6>;
-using Places = std::vector<int64_t>;
 
 // Returns nothing if a size is 0 or not known.
 std::optional<Sizes> KnownSizes(const TensorType& type) {
@@ -27,7 +27,9 @@ std::optional<Sizes> KnownSizes(const TensorType& type) {
 }
 
 void MoveStarts(const AffineDigit& digit, int64_t count, AffineView* view) {
-  for (size_t b = 0; b < view->starts.size(); ++b) view->starts[b] += count * digit.steps[b];
+  for (AffinePlace& start : view->starts) {
+    for (size_t b = 0; b < start.size(); ++b) start[b] += count * digit.steps[b];
+  }
 }
 
 View Reshaped(AffineView view, absl::Span<const int64_t> sizes) {
@@ -93,9 +95,11 @@ std::optional<size_t> OwnAxis(const AffineView& view, const AffineDigit& digit) 
   }
   if (!own.has_value()) return std::nullopt;
   int users = 0;
-  for (const AffineDigits& axis : view.axes) {
-    for (const AffineDigit& other : axis) users += other.steps[*own] != 0 ? 1 : 0;
-  }
+  const auto count_users = [&](const AffineDigits& digits) {
+    for (const AffineDigit& other : digits) users += other.steps[*own] != 0 ? 1 : 0;
+  };
+  for (const AffineDigits& axis : view.axes) count_users(axis);
+  count_users(view.summed);
   return users == 1 ? own : std::nullopt;
 }
 
@@ -105,47 +109,6 @@ bool IsZero(const Graph& graph, ValueId value) {
   if (!Is(*node.op, CoreOp::kConstant)) return false;
   const absl::string_view bytes = node.attrs.GetLiteral("value")->bytes();
   return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
-}
-
-// Windows whose starts are counted by digits of their own, the fastest first.
-std::optional<AffineDigits> LatticeOf(absl::Span<const Places> starts) {
-  AffineDigits digits;
-  const auto distance = [&](size_t i) {
-    Places places = starts[i];
-    for (size_t b = 0; b < places.size(); ++b) places[b] -= starts[0][b];
-    return places;
-  };
-  for (size_t block = 1; block < starts.size();) {
-    AffineDigit digit{.size = 1, .steps = distance(block)};
-    const auto is_step_up = [](int64_t step) { return step >= 0; };
-    if (!std::all_of(digit.steps.begin(), digit.steps.end(), is_step_up)) return std::nullopt;
-    if (std::all_of(digit.steps.begin(), digit.steps.end(), [](int64_t step) { return step == 0; })) {
-      return std::nullopt;
-    }
-    const auto is_next = [&](size_t i) {
-      Places places = starts[i - block];
-      for (size_t b = 0; b < places.size(); ++b) places[b] += digit.steps[b];
-      return places == starts[i];
-    };
-    size_t covered = block;
-    while (covered < starts.size() && is_next(covered)) ++covered;
-    digit.size = static_cast<int64_t>(covered / block);
-    block *= covered / block;
-    if (digit.size < 2 || starts.size() % block != 0) return std::nullopt;
-    digits.push_back(std::move(digit));
-  }
-  // Each window lies a step from one before it, which the loop has seen for the first of each block only.
-  for (size_t i = 0; i < starts.size(); ++i) {
-    Places places = starts[0];
-    size_t rest = i;
-    for (const AffineDigit& digit : digits) {
-      const size_t size = static_cast<size_t>(digit.size);
-      for (size_t b = 0; b < places.size(); ++b) places[b] += static_cast<int64_t>(rest % size) * digit.steps[b];
-      rest /= size;
-    }
-    if (places != starts[i]) return std::nullopt;
-  }
-  return digits;
 }
 
 size_t NumDigits(const AffineView& view) {
@@ -183,10 +146,61 @@ std::optional<std::vector<AffineDigits>> Regrouped(absl::Span<const AffineDigit>
   return axes;
 }
 
-AffineViews::AffineViews(const Graph& graph) : graph_(graph), views_(static_cast<size_t>(graph.num_values())) {
-  for (const Node& node : graph.nodes()) {
+std::optional<AffineDigits> LatticeOf(absl::Span<const AffinePlace> starts) {
+  AffineDigits digits;
+  const auto distance = [&](size_t i) {
+    AffinePlace places = starts[i];
+    for (size_t b = 0; b < places.size(); ++b) places[b] -= starts[0][b];
+    return places;
+  };
+  for (size_t block = 1; block < starts.size();) {
+    AffineDigit digit{.size = 1, .steps = distance(block)};
+    const auto is_step_up = [](int64_t step) { return step >= 0; };
+    if (!std::all_of(digit.steps.begin(), digit.steps.end(), is_step_up)) return std::nullopt;
+    if (std::all_of(digit.steps.begin(), digit.steps.end(), [](int64_t step) { return step == 0; })) {
+      return std::nullopt;
+    }
+    const auto is_next = [&](size_t i) {
+      AffinePlace places = starts[i - block];
+      for (size_t b = 0; b < places.size(); ++b) places[b] += digit.steps[b];
+      return places == starts[i];
+    };
+    size_t covered = block;
+    while (covered < starts.size() && is_next(covered)) ++covered;
+    digit.size = static_cast<int64_t>(covered / block);
+    block *= covered / block;
+    if (digit.size < 2 || starts.size() % block != 0) return std::nullopt;
+    digits.push_back(std::move(digit));
+  }
+  // Each window lies a step from one before it, which the loop has seen for the first of each block only.
+  for (size_t i = 0; i < starts.size(); ++i) {
+    AffinePlace places = starts[0];
+    size_t rest = i;
+    for (const AffineDigit& digit : digits) {
+      const size_t size = static_cast<size_t>(digit.size);
+      for (size_t b = 0; b < places.size(); ++b) places[b] += static_cast<int64_t>(rest % size) * digit.steps[b];
+      rest /= size;
+    }
+    if (places != starts[i]) return std::nullopt;
+  }
+  return digits;
+}
+
+AffineViews::AffineViews(const Graph& graph)
+    : graph_(graph), begins_at_nodes_(false), views_(static_cast<size_t>(graph.num_values())) {
+  Make([](const Node&) { return View(); });
+}
+
+AffineViews::AffineViews(const Graph& graph, const Begin& begin)
+    : graph_(graph), begins_at_nodes_(true), views_(static_cast<size_t>(graph.num_values())) {
+  Make(begin);
+}
+
+void AffineViews::Make(const Begin& begin) {
+  for (const Node& node : graph_.nodes()) {
     if (node.body != nullptr || node.num_results != 1 || node.op->family != "core") continue;
-    View view = Made(node);
+    View view = begin(node);
+    if (!view.has_value()) view = Made(node);
     if (view.has_value() && NumDigits(*view) <= kMaxDigits) {
       views_[static_cast<size_t>(node.first_result.index)] = std::move(view);
     }
@@ -195,14 +209,14 @@ AffineViews::AffineViews(const Graph& graph) : graph_(graph), views_(static_cast
 
 std::optional<AffineView> AffineViews::Of(ValueId value) const {
   const View& made = views_[static_cast<size_t>(value.index)];
-  if (made.has_value()) return made;
+  if (made.has_value() || begins_at_nodes_) return made;
   const std::optional<Sizes> sizes = KnownSizes(graph_.type(value));
   if (!sizes.has_value()) return std::nullopt;
-  AffineView view{.base = value, .starts = Places(sizes->size())};
+  AffineView view{.base = value, .sizes = {sizes->begin(), sizes->end()}, .starts = {AffinePlace(sizes->size())}};
   for (size_t axis = 0; axis < sizes->size(); ++axis) {
     AffineDigits& digits = view.axes.emplace_back();
     if ((*sizes)[axis] == 1) continue;
-    digits.push_back({.size = (*sizes)[axis], .steps = Places(sizes->size())});
+    digits.push_back({.size = (*sizes)[axis], .steps = AffinePlace(sizes->size())});
     digits[0].steps[axis] = 1;
   }
   return view;
@@ -222,6 +236,8 @@ std::optional<AffineView> AffineViews::Made(const Node& node) const {
       return MadeByPad(node);
     case CoreOp::kConcatenate:
       return MadeByConcatenate(node);
+    case CoreOp::kAdd:
+      return MadeByAdd(node);
     default:
       return std::nullopt;
   }
@@ -250,10 +266,11 @@ std::optional<AffineView> AffineViews::MadeByPad(const Node& node) const {
     const std::optional<size_t> own = OwnAxis(*view, digits[0]);
     if (!own.has_value()) return std::nullopt;
     // The padding lies outside of the base, and not only outside of the view.
-    const int64_t start = view->starts[*own], end = start + digits[0].size;
-    const int64_t size = graph_.type(view->base).shape[*own].size.constant();
-    if ((low[axis] > 0 && start > 0) || (high[axis] > 0 && end < size)) return std::nullopt;
-    view->starts[*own] -= low[axis];
+    for (AffinePlace& place : view->starts) {
+      const int64_t start = place[*own], end = start + digits[0].size;
+      if ((low[axis] > 0 && start > 0) || (high[axis] > 0 && end < view->sizes[*own])) return std::nullopt;
+      place[*own] -= low[axis];
+    }
     digits[0].size = (*to)[axis];
     if (digits[0].size == 1) digits.clear();
   }
@@ -262,11 +279,11 @@ std::optional<AffineView> AffineViews::MadeByPad(const Node& node) const {
 
 std::optional<AffineView> AffineViews::MadeByConcatenate(const Node& node) const {
   View joined;
-  std::vector<Places> starts;
+  std::vector<AffinePlace> starts;
   for (const ValueId operand : node.operands) {
     View view = Of(operand);
-    if (!view.has_value()) return std::nullopt;
-    starts.push_back(view->starts);
+    if (!view.has_value() || view->starts.size() > 1) return std::nullopt;
+    starts.push_back(view->starts[0]);
     if (!joined.has_value()) {
       joined = std::move(view);
     } else if (view->base != joined->base || view->axes != joined->axes) {
@@ -280,6 +297,18 @@ std::optional<AffineView> AffineViews::MadeByConcatenate(const Node& node) const
   axis.insert(axis.end(), lattice->begin(), lattice->end());
   joined->joins = joined->joins || node.operands.size() > 1;
   return joined;
+}
+
+std::optional<AffineView> AffineViews::MadeByAdd(const Node& node) const {
+  if (!begins_at_nodes_) return std::nullopt;
+  View sum = Of(node.operands[0]);
+  const View other = Of(node.operands[1]);
+  if (!sum.has_value() || !other.has_value()) return std::nullopt;
+  if (sum->base != other->base || sum->axes != other->axes) return std::nullopt;
+  if (sum->starts.size() + other->starts.size() > kMaxSummands) return std::nullopt;
+  sum->starts.insert(sum->starts.end(), other->starts.begin(), other->starts.end());
+  sum->joins = sum->joins || other->joins;
+  return sum;
 }
 
 }  // namespace tensord

@@ -13,7 +13,11 @@ namespace tensord {
 //
 //   p = pad(x, 0); a = slice(p) at 0; b = slice(p) at 1; y = dot(concatenate(a, b), w)   becomes   y = affine_dot(x, w)
 //
-// Sums are added up in another order, as kernels of products do anyway.
+// Windows of a product that are moved and added up are its operand's windows read backwards (window_sums.h): the
+// derivative of the above by x makes no windows either.
+//
+// Sums are added up in another order, as kernels of products do anyway. Where a window of a product is padded, numbers
+// that were left out are multiplied by 0 instead: NaN if they are infinite, as with padding of the operand.
 absl::StatusOr<bool> ReadWindows(Graph* graph, const PassOptions& options);
 
 }  // namespace tensord
