@@ -55,6 +55,8 @@ class TiledGemm {
   static bool IsFastest(const DotSpace& space, DType dtype);
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
+  // Tells whether rows are windows that tiles read in place.
+  bool reads_windows() const { return operands_[kLhs].windows.is_used(); }
   // Returns the number of threads that make pieces of the result at a time.
   int64_t slots() const { return slots_; }
   int64_t block_bytes() const;

@@ -34,13 +34,13 @@ DotAxisList Merged(const DotAxisList& axes) {
   return merged;
 }
 
-// Tells whether windows overlap: they have more elements than there are places.
-bool Overlaps(const DotAxisList& rows, const DotAxisList& terms) {
+// Returns the elements between the first and the last one that rows have, about those of the tensor.
+int64_t PlacesOf(const DotAxisList& rows, const DotAxisList& terms) {
   int64_t places = 1;
   for (const DotAxisList* axes : {&rows, &terms}) {
     for (const DotAxis& axis : *axes) places += axis.strides[kLhs] * (axis.size - 1);
   }
-  return 2 * NumElements(rows) * NumElements(terms) >= 3 * places;
+  return places;
 }
 
 bool CrowdsCache(int64_t stride_bytes, int64_t terms) {
@@ -56,11 +56,13 @@ bool WindowRows::AreFaster(const PaddedTensor& padded, const DotAxisList& rows, 
   const DotAxisList merged = Merged(Unpadded(padded, rows)), lying_terms = Unpadded(padded, terms);
   if (merged.empty() || merged[0].strides[kLhs] != 1 || merged[0].size < lanes) return false;
   const int64_t step = lying_terms[0].strides[kLhs];
-  if (step <= 0 || CrowdsCache(step * element_bytes, terms[0].size) || !Overlaps(merged, lying_terms)) return false;
+  if (step <= 0 || CrowdsCache(step * element_bytes, terms[0].size)) return false;
+  // Windows overlap: they have more elements than there are places.
+  const int64_t places = PlacesOf(merged, lying_terms);
+  if (2 * NumElements(merged) * NumElements(lying_terms) < 3 * places) return false;
   const int64_t num_rows = NumElements(rows), runs = NumElements(terms) / terms[0].size;
   const int64_t entries = (num_rows + lanes - 1) / lanes * runs * (merged.size() == 1 ? 1 : 2);
-  const int64_t tensor_bytes = num_rows * terms[0].size * element_bytes;
-  return entries <= std::min(kMaxTableEntries, tensor_bytes / kTableShare / int64_t{sizeof(uint16_t)});
+  return entries <= std::min(kMaxTableEntries, places * element_bytes / kTableShare / int64_t{sizeof(uint16_t)});
 }
 
 std::optional<WindowRows> WindowRows::Plan(const PaddedTensor& padded, const DotAxisList& rows,

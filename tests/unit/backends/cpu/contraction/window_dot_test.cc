@@ -249,6 +249,54 @@ TEST(AffineDotKernel, ConvolutionsWithZerosAround) {
   });
 }
 
+// The derivative of a convolution by its weights, whose rows are windows and channels: images (x, y, channel, image)
+// and cotangents are summed over all but these.
+AffineCase MakeWeightGradient(const Convolution& c, DType dtype, std::mt19937_64& random) {
+  const int64_t wide = c.width + c.low + c.high - c.dilation * (c.kernel_width - 1);
+  const int64_t tall = c.height + c.low + c.high - c.dilation * (c.kernel_height - 1);
+  const Ints sizes = {c.channels, c.kernel_width, c.kernel_height, c.outputs, wide, tall, c.images};
+  Ints lhs_steps(4 * sizes.size()), rhs_steps(4 * sizes.size());
+  const auto step = [](Ints& steps, size_t index, size_t axis) -> int64_t& { return steps[4 * index + axis]; };
+  step(lhs_steps, 0, 2) = 1;
+  step(lhs_steps, 1, 0) = step(lhs_steps, 2, 1) = c.dilation;
+  step(rhs_steps, 3, 2) = 1;
+  for (size_t axis : {0, 1, 3}) {
+    const size_t index = axis == 3 ? 6 : 4 + axis;
+    step(lhs_steps, index, axis) = step(rhs_steps, index, axis) = 1;
+  }
+  AffineCase made;
+  made.operands = {RandomLiteral({dtype, {c.width, c.height, c.channels, c.images}}, Values::kIntegers, &random),
+                   RandomLiteral({dtype, {wide, tall, c.outputs, c.images}}, Values::kIntegers, &random)};
+  made.result = {dtype, Shape(sizes.begin(), sizes.begin() + 4)};
+  made.attrs.Set("num_summed", int64_t{3}).Set("sizes", sizes).Set("shape", Ints(sizes.begin(), sizes.begin() + 4));
+  made.attrs.Set("lhs_starts", Ints{-c.low, -c.low, 0, 0}).Set("lhs_steps", lhs_steps);
+  made.attrs.Set("rhs_starts", Ints(4)).Set("rhs_steps", rhs_steps);
+  return made;
+}
+
+// Includes copies whose channels lie first, and images too small for them.
+TEST(AffineDotKernel, DerivativesOfConvolutionsByTheirWeights) {
+  UseSerialBlas();
+  ForEachInstructionSet([](absl::string_view) {
+    std::mt19937_64 random(6);
+    const auto between = [&](int64_t least, int64_t most) {
+      return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
+    };
+    for (int round = 0; round < 24; ++round) {
+      Convolution c = {.width = between(8, 20), .height = between(3, 9), .channels = between(8, 50)};
+      c.images = between(1, 3);
+      c.kernel_width = between(1, 3), c.kernel_height = between(1, 3), c.outputs = between(1, 19);
+      c.dilation = between(1, 2), c.low = between(0, 2), c.high = between(0, 2);
+      if (c.width + c.low + c.high < c.dilation * c.kernel_width) continue;
+      if (c.height + c.low + c.high < c.dilation * c.kernel_height) continue;
+      for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kC64}) {
+        ExpectReference(MakeWeightGradient(c, dtype, random));
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
 // Large enough for rows to be packed once for the windows that slide over them.
 TEST(AffineDotKernel, ConvolutionsOfManyRows) {
   UseSerialBlas();
