@@ -48,6 +48,7 @@ class CudaBackend final : public Backend {
         libraries_(options.libraries),
         cubins_(options.cubins),
         parallel_(options.parallel),
+        most_ahead_(options.most_ahead),
         lanes_(context_, options.libraries, options.lanes) {}
 
   absl::string_view kind() const override { return "cuda"; }
@@ -78,7 +79,7 @@ class CudaBackend final : public Backend {
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
     RETURN_IF_ERROR(context_->Enter());
     ASSIGN_OR_RETURN(Lanes::Loan lane, lanes_.Borrow());
-    return std::make_unique<CudaSession>(context_, memory_, std::move(lane));
+    return std::make_unique<CudaSession>(context_, memory_, std::move(lane), most_ahead_);
   }
 
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override {
@@ -158,6 +159,7 @@ class CudaBackend final : public Backend {
   cuda::Libraries* const libraries_;
   const std::shared_ptr<cuda::CubinStore> cubins_;
   const ParallelFor parallel_;
+  const std::chrono::nanoseconds most_ahead_;
   mutable Mutex compiler_mutex_;
   mutable std::unique_ptr<KernelCompiler> compiler_ ABSL_GUARDED_BY(compiler_mutex_);
   Lanes lanes_;

@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CUDA_CUDA_BACKEND_H_
 #define TENSORD_BACKENDS_CUDA_CUDA_BACKEND_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -25,6 +26,8 @@ struct CudaBackendOptions {
   std::shared_ptr<cuda::CubinStore> cubins;     // null: one of its own, in memory
   ParallelFor parallel = {};                    // on which the kernels of a program are compiled; empty: one by one
   std::shared_ptr<cuda::DeviceCounts> counts;   // null: nobody reads them
+  // Work of a run that may be ahead of the device, by the times that its steps took before (cuda::WorkAhead).
+  std::chrono::nanoseconds most_ahead = std::chrono::milliseconds(20);
 };
 
 // Returns the backend of a CUDA device, which goes on when the device's context is lost (revived_backend.h).

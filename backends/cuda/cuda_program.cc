@@ -79,6 +79,7 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<co
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Kernel>> kernels, KernelMakers(segments, make).MakeAll(parallel));
   auto program = std::make_unique<CudaProgram>();
   for (size_t i = 0; i < segments.size(); ++i) program->Append(segments[i], std::move(kernels[i]));
+  program->times_ = std::make_unique<StepTimes>(segments.size());
   return program;
 }
 

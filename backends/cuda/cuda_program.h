@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "backends/cuda/graph_cache.h"
 #include "backends/cuda/kernels/kernel.h"
+#include "backends/cuda/step_times.h"
 #include "engine/exec/backend/backend.h"
 #include "engine/exec/backend/parallel_for.h"
 
@@ -48,8 +49,9 @@ class CudaProgram final : public PreparedSession {
   bool captures() const { return captures_ && steps_.size() >= kFewSteps; }
   // Returns all addresses that the kernels of a run are given.
   GraphCache::Addresses AddressesOf(const Memory& memory) const;
-  // Returns the graphs of runs.
+  // Returns the graphs of runs, and the times of their segments.
   GraphCache& graphs() const { return graphs_; }
+  StepTimes& times() const { return *times_; }
 
   // Returns the place of the verdicts in the workspace: words, one for each kernel that judges.
   int64_t verdicts_offset_bytes() const { return verdicts_offset_bytes_; }
@@ -83,7 +85,8 @@ class CudaProgram final : public PreparedSession {
   std::vector<JudgingStep> judges_;
   int64_t verdicts_offset_bytes_ = 0;
   bool captures_ = true;
-  mutable GraphCache graphs_;  // behind the kernels that they call
+  std::unique_ptr<StepTimes> times_;  // constant after CreateOf
+  mutable GraphCache graphs_;         // behind the kernels that they call
 };
 
 }  // namespace tensord::cuda

@@ -7,7 +7,7 @@ namespace tensord::cuda {
 CudaSession::~CudaSession() {
   if (lane_ == nullptr) return;
   // Who has not asked for the end may have let go of the times.
-  for (RunState& run : runs_) run.clock = nullptr;
+  run_.clock = nullptr;
   Finish().IgnoreError();
 }
 
@@ -19,50 +19,64 @@ absl::Status CudaSession::Run(const PreparedSession& prepared, absl::Span<void* 
   return run;
 }
 
-absl::StatusOr<CudaSession::RunState*> CudaSession::Begin(const CudaProgram& program) {
-  RunState& state = runs_.emplace_back(RunState{.program = &program});
+absl::Status CudaSession::Begin(const CudaProgram& program, absl::Span<SegmentTime> times) {
+  run_.program = &program;
   if (program.workspace_bytes() > 0) {
-    ASSIGN_OR_RETURN(state.workspace, memory_->Allocate(program.workspace_bytes()));
+    ASSIGN_OR_RETURN(run_.workspace, memory_->Allocate(program.workspace_bytes()));
   }
-  state.verdicts.assign(program.num_verdicts(), kNoVerdict);
-  return &state;
+  run_.verdicts.assign(program.num_verdicts(), kNoVerdict);
+  if (!run_.verdicts.empty()) RETURN_IF_ERROR(lane_->Fill(verdicts(), 0xff, verdict_bytes()));
+  RETURN_IF_ERROR(ahead_.Begin(&program.times(), lane_.get()));
+  if (times.empty()) return absl::OkStatus();
+  run_.clock = std::make_unique<SegmentClock>(context_, times);
+  return run_.clock->Mark(lane_.get());
+}
+
+CuAddress CudaSession::workspace() const {
+  return run_.workspace == nullptr ? 0 : reinterpret_cast<CuAddress>(run_.workspace->address());
+}
+
+CuAddress CudaSession::verdicts() const {
+  return workspace() + static_cast<CuAddress>(run_.program->verdicts_offset_bytes());
 }
 
 absl::Status CudaSession::RunSegments(const CudaProgram& program, absl::Span<void* const> slots,
                                       absl::Span<void* const> scratch, absl::Span<SegmentTime> times) {
   RETURN_IF_ERROR(context_->Enter());
-  ASSIGN_OR_RETURN(RunState* const state, Begin(program));
-  const CuAddress workspace =
-      state->workspace == nullptr ? 0 : reinterpret_cast<CuAddress>(state->workspace->address());
-  const CuAddress verdicts = workspace + static_cast<CuAddress>(program.verdicts_offset_bytes());
-  const int64_t verdict_bytes = static_cast<int64_t>(state->verdicts.size() * sizeof(uint64_t));
-  if (verdict_bytes > 0) RETURN_IF_ERROR(lane_->Fill(verdicts, 0xff, verdict_bytes));
-  if (!times.empty()) {
-    state->clock = std::make_unique<SegmentClock>(context_, times);
-    RETURN_IF_ERROR(state->clock->Mark(lane_.get()));
-  }
-  const CudaProgram::Memory memory{.slots = slots, .scratch = scratch, .workspace = workspace};
+  RETURN_IF_ERROR(Begin(program, times));
+  const CudaProgram::Memory memory{.slots = slots, .scratch = scratch, .workspace = workspace()};
   bool is_enqueued = false;
   if (times.empty() && program.captures()) {
     RETURN_IF_ERROR(CheckWanted());
-    ASSIGN_OR_RETURN(is_enqueued, EnqueueGraph(program, memory, state));
+    ASSIGN_OR_RETURN(is_enqueued, EnqueueGraph(program, memory));
   }
   for (size_t i = 0; i < program.num_segments() && !is_enqueued; ++i) {
     RETURN_IF_ERROR(CheckWanted());
+    RETURN_IF_ERROR(MakeRoomFor(i));
     RETURN_IF_ERROR(Enqueue(program, i, memory));
-    if (state->clock != nullptr) RETURN_IF_ERROR(state->clock->Mark(lane_.get()));
+    RETURN_IF_ERROR(ahead_.Add(i, i + 1, lane_.get()));
+    if (run_.clock != nullptr) RETURN_IF_ERROR(run_.clock->Mark(lane_.get()));
   }
-  if (verdict_bytes == 0) return absl::OkStatus();
-  return lane_->Download(reinterpret_cast<char*>(state->verdicts.data()), verdicts, verdict_bytes);
+  if (run_.verdicts.empty()) return absl::OkStatus();
+  return lane_->Download(reinterpret_cast<char*>(run_.verdicts.data()), verdicts(), verdict_bytes());
+}
+
+absl::Status CudaSession::MakeRoomFor(size_t position) {
+  while (!ahead_.HasRoomFor(position)) {
+    RETURN_IF_ERROR(ahead_.WaitForSome(lane_.get()));
+    RETURN_IF_ERROR(CheckWanted());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CudaSession::Enqueue(const CudaProgram& program, size_t position, const CudaProgram::Memory& memory) {
   return lane_->Enqueue([&](CuStream stream) { return program.Enqueue(position, memory, stream, &lane_->handles()); });
 }
 
-absl::StatusOr<bool> CudaSession::EnqueueGraph(const CudaProgram& program, const CudaProgram::Memory& memory,
-                                               RunState* state) {
-  state->graph = program.graphs().Get(program.AddressesOf(memory), [&] {
+absl::StatusOr<bool> CudaSession::EnqueueGraph(const CudaProgram& program, const CudaProgram::Memory& memory) {
+  const bool is_timed = program.times().AreKnown();
+  if (is_timed && !ahead_.MayHoldAll(program.times())) return false;
+  run_.graph = program.graphs().Get(program.AddressesOf(memory), is_timed, [&] {
     return lane_->Capture([&](CuStream stream) -> absl::Status {
       for (size_t i = 0; i < program.num_segments(); ++i) {
         RETURN_IF_ERROR(program.Enqueue(i, memory, stream, &lane_->handles()));
@@ -70,8 +84,9 @@ absl::StatusOr<bool> CudaSession::EnqueueGraph(const CudaProgram& program, const
       return absl::OkStatus();
     });
   });
-  if (state->graph == nullptr) return false;
-  RETURN_IF_ERROR(lane_->Enqueue([&](CuStream stream) { return state->graph->Launch(stream); }));
+  if (run_.graph == nullptr) return false;
+  RETURN_IF_ERROR(lane_->Enqueue([&](CuStream stream) { return run_.graph->Launch(stream); }));
+  RETURN_IF_ERROR(ahead_.Add(0, program.num_segments(), lane_.get()));
   return true;
 }
 
@@ -83,14 +98,11 @@ absl::Status CudaSession::Finish() {
   } else {
     context_->Lose();  // nobody can wait for what is on its way
   }
-  for (const RunState& run : runs_) {
-    if (finished.ok() && run.clock != nullptr) finished = run.clock->Read();
-  }
+  if (finished.ok()) finished = ahead_.Read();
+  if (finished.ok() && run_.clock != nullptr) finished = run_.clock->Read();
   lane_ = nullptr;
-  for (const RunState& run : runs_) {
-    if (finished.ok()) finished = run.program->Judge(run.verdicts);
-  }
-  runs_.clear();
+  if (finished.ok() && run_.program != nullptr) finished = run_.program->Judge(run_.verdicts);
+  run_ = RunState();
   return finished;
 }
 

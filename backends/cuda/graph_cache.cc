@@ -5,7 +5,7 @@
 
 namespace tensord::cuda {
 
-std::shared_ptr<Graph> GraphCache::Get(const Addresses& addresses,
+std::shared_ptr<Graph> GraphCache::Get(const Addresses& addresses, bool may_capture,
                                        absl::FunctionRef<std::shared_ptr<Graph>()> capture) {
   {
     MutexLock lock(&mutex_);
@@ -17,7 +17,7 @@ std::shared_ptr<Graph> GraphCache::Get(const Addresses& addresses,
       return nullptr;
     }
     entries_.splice(entries_.begin(), entries_, it);
-    if (it->graph != nullptr || it->attempts == kMostAttempts) return it->graph;
+    if (it->graph != nullptr || !may_capture || it->attempts == kMostAttempts) return it->graph;
     ++it->attempts;
   }
   std::shared_ptr<Graph> graph = capture();

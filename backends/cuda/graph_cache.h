@@ -26,8 +26,10 @@ class GraphCache {
   using Addresses = std::vector<CuAddress>;
 
   // Returns the graph of a run with these addresses. Null at the first one, which may remain the only one; the second
-  // has `capture` make it, and the next ones after it if that returned null. The least recently used are dropped.
-  std::shared_ptr<Graph> Get(const Addresses& addresses, absl::FunctionRef<std::shared_ptr<Graph>()> capture);
+  // that may capture has `capture` make it, and the next ones after it if that returned null. The least recently used
+  // are dropped.
+  std::shared_ptr<Graph> Get(const Addresses& addresses, bool may_capture,
+                             absl::FunctionRef<std::shared_ptr<Graph>()> capture);
 
  private:
   struct Entry {

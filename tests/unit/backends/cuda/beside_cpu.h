@@ -1,6 +1,7 @@
 #ifndef TENSORD_TESTS_UNIT_BACKENDS_CUDA_BESIDE_CPU_H_
 #define TENSORD_TESTS_UNIT_BACKENDS_CUDA_BESIDE_CPU_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <random>
@@ -25,8 +26,10 @@ namespace tensord::cuda {
 class BesideCpuTest : public CudaTest {
  protected:
   std::unique_ptr<Backend> Made() {
-    auto backend =
-        MakeCudaBackend({.libraries = libraries_.get(), .tensor_bytes = 256 * kMiB, .host_memory = host_memory_});
+    auto backend = MakeCudaBackend({.libraries = libraries_.get(),
+                                    .tensor_bytes = 256 * kMiB,
+                                    .host_memory = host_memory_,
+                                    .most_ahead = most_ahead_});
     EXPECT_TRUE(backend.ok()) << backend.status();
     return *std::move(backend);
   }
@@ -86,6 +89,8 @@ class BesideCpuTest : public CudaTest {
   const long objects_ = hostCudaLiveObjects();
   const std::shared_ptr<HostBufferPool> host_memory_ = HostBufferPool::Create(1 << 30, 0);
   const std::unique_ptr<Backend> cpu_ = MakeCpuBackend({.threads = 1});
+  // So much that nothing depends on how fast this machine is.
+  std::chrono::nanoseconds most_ahead_ = std::chrono::hours(1);
   std::mt19937_64 random_{1};
 };
 

@@ -37,7 +37,8 @@ class CudaTest : public testing::Test {
   }
 
   void TearDown() override {
-    for (const char* setting : {"DELAY_US", "SEED", "HOLD", "MEMORY", "VIRTUAL_MEMORY"}) hostCudaSet(setting, "");
+    for (const char* setting : {"DELAY_US", "SEED", "WORK_US", "HOLD", "MEMORY", "VIRTUAL_MEMORY"})
+      hostCudaSet(setting, "");
     hostCudaFail("", 0, 0);
     EXPECT_EQ(hostCudaLiveMemory(), 0);
     EXPECT_EQ(hostCudaLivePinned(), 0);

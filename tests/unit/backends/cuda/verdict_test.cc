@@ -1,4 +1,5 @@
 // Kernels that look for faults in their operands, and what the session says then.
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -81,7 +82,7 @@ class VerdictTest : public CudaTest {
                                reinterpret_cast<const char*>(values.data()), 4 * kElements)
                       .ok());
     }
-    CudaSession session(context, memory, std::move(lane));
+    CudaSession session(context, memory, std::move(lane), /*most_ahead=*/std::chrono::hours(1));
     const absl::Status run = session.Run(**program, addresses, {}, {});
     EXPECT_TRUE(run.ok()) << run;
     const absl::Status finished = session.Finish();

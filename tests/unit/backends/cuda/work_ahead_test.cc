@@ -1,0 +1,219 @@
+// How far sessions go ahead of the device, by the number of steps that they have enqueued while it does none of them.
+#include "backends/cuda/work_ahead.h"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cuda/cuda_program.h"
+#include "backends/cuda/cuda_session.h"
+#include "engine/ops/core_ops.h"
+#include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/devices/run.h"
+#include "tests/unit/backends/cuda/beside_cpu.h"
+
+namespace tensord::cuda {
+namespace {
+
+using std::chrono::milliseconds;
+
+class WorkAheadTest : public BesideCpuTest {
+ protected:
+  static constexpr milliseconds kMost{20};
+  static constexpr size_t kSteps = 40;
+
+  // A step of so many pieces of work. Each has taken WORK_US by the events of the host CUDA device.
+  class Pieces final : public Kernel {
+   public:
+    Pieces(Context* context, int pieces, std::atomic<size_t>* enqueued)
+        : context_(context), pieces_(pieces), enqueued_(enqueued) {}
+    absl::Status Enqueue(const Launch& launch) const override {
+      ++*enqueued_;
+      for (int i = 0; i < pieces_; ++i) {
+        const CuResult filled = context_->driver().cuMemsetD8Async(launch.workspace, 0, 1, launch.stream);
+        if (filled != kCuSuccess) return context_->Check(filled, "cuMemsetD8Async");
+      }
+      return absl::OkStatus();
+    }
+    int64_t workspace_bytes() const override { return 1; }
+    std::string Describe() const override { return ""; }
+
+   private:
+    Context* const context_;
+    const int pieces_;
+    std::atomic<size_t>* const enqueued_;
+  };
+
+  void SetUp() override {
+    context_ = Entered();
+    memory_ = *DevicePool::Create(context_, {.limit_bytes = 8 << 20});
+    lanes_ = std::make_unique<Lanes>(context_, libraries_.get(), 1);
+  }
+  void TearDown() override {
+    lanes_.reset();
+    memory_.reset();
+    context_.reset();
+    BesideCpuTest::TearDown();
+  }
+
+  std::unique_ptr<CudaProgram> Program(const std::vector<int>& pieces) {
+    std::vector<SegmentInstruction> segments(pieces.size(), {.bound = {.op = &Def(CoreOp::kExp)}, .node = "n"});
+    size_t made = 0;
+    return *CudaProgram::CreateOf(segments, [&](const BoundInstruction&) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+      return std::make_unique<Pieces>(context_.get(), pieces[made++], &enqueued_);
+    });
+  }
+  absl::Status Run(const CudaProgram& program, const RunCheck& check = nullptr) {
+    enqueued_ = 0;
+    CudaSession session(context_, memory_, *lanes_->Borrow(), kMost);
+    session.set_check(check);
+    const absl::Status run = session.Run(program, {}, {}, {});
+    return run.ok() ? session.Finish() : run;
+  }
+  // Runs while the device does nothing, until the session waits for it; calls a function then, and lets the device go
+  // on.
+  absl::Status RunUntilItWaits(const CudaProgram& program, const std::function<void()>& then,
+                               const RunCheck& check = nullptr) {
+    return UntilItWaits([&] { return Run(program, check); }, then);
+  }
+  absl::Status UntilItWaits(const std::function<absl::Status()>& run, const std::function<void()>& then) {
+    const long waits = Waits();
+    hostCudaSet("HOLD", "1");
+    std::thread other([&] {
+      while (Waits() == waits) std::this_thread::yield();
+      then();
+      hostCudaSet("HOLD", "0");
+    });
+    const absl::Status status = run();
+    other.join();
+    return status;
+  }
+  long Waits() { return hostCudaCalls("cuEventSynchronize") + hostCudaCalls("cuStreamSynchronize"); }
+  size_t StepsBeforeItWaits(const CudaProgram& program) {
+    size_t steps = 0;
+    EXPECT_TRUE(RunUntilItWaits(program, [&] { steps = enqueued_; }).ok());
+    return steps;
+  }
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<DevicePool> memory_;
+  std::unique_ptr<Lanes> lanes_;
+  std::atomic<size_t> enqueued_ = 0;
+};
+
+TEST_F(WorkAheadTest, StepsAreAheadByTheTimesThatTheyTookBefore) {
+  hostCudaSet("WORK_US", "1000");
+  const auto program = Program(std::vector<int>(kSteps, 1));
+  EXPECT_EQ(StepsBeforeItWaits(*program), 2u) << "their times are not known yet";
+  EXPECT_EQ(enqueued_, kSteps);
+  EXPECT_TRUE(program->times().AreKnown());
+  EXPECT_EQ(program->times().OfAll(kMost), milliseconds(kSteps));
+  EXPECT_EQ(StepsBeforeItWaits(*program), 20u);
+  EXPECT_EQ(enqueued_, kSteps);
+  // They are measured again as far as they matter.
+  hostCudaSet("WORK_US", "4000");
+  EXPECT_TRUE(Run(*program).ok());
+  EXPECT_EQ(StepsBeforeItWaits(*program), 5u);
+  hostCudaSet("WORK_US", "500");
+  EXPECT_TRUE(Run(*program).ok());
+  EXPECT_EQ(StepsBeforeItWaits(*program), kSteps) << "it waits for the end alone";
+}
+
+TEST_F(WorkAheadTest, ACancelledRunEndsWithWhatIsAhead) {
+  hostCudaSet("WORK_US", "1000");
+  const auto program = Program(std::vector<int>(kSteps, 1));
+  for (const size_t most : {size_t{2}, size_t{20}}) {
+    std::atomic<bool> is_wanted = true;
+    const RunCheck check = [&] { return is_wanted ? absl::OkStatus() : absl::CancelledError("enough"); };
+    EXPECT_TRUE(absl::IsCancelled(RunUntilItWaits(
+        *program, [&] { is_wanted = false; }, check)));
+    EXPECT_EQ(enqueued_, most);
+    EXPECT_EQ(memory_->stats().in_use_bytes, 0);
+    EXPECT_TRUE(Run(*program).ok());
+    EXPECT_EQ(enqueued_, kSteps);
+  }
+}
+
+// Nothing can cut a kernel. It is alone on its way, at least.
+TEST_F(WorkAheadTest, AStepThatTakesLongerIsAheadAlone) {
+  hostCudaSet("WORK_US", "1000");
+  const auto program = Program({1, 100, 1, 1});
+  ASSERT_TRUE(Run(*program).ok());
+  EXPECT_EQ(program->times().Of(1, 2, kMost), milliseconds(100));
+  EXPECT_EQ(StepsBeforeItWaits(*program), 1u);
+  const auto alone = Program({100, 1, 1, 1});
+  ASSERT_TRUE(Run(*alone).ok());
+  EXPECT_EQ(StepsBeforeItWaits(*alone), 1u);
+}
+
+TEST_F(WorkAheadTest, ShortProgramsAreNotLookedAt) {
+  hostCudaSet("WORK_US", "100");
+  const auto program = Program({1, 1, 1});
+  ASSERT_TRUE(Run(*program).ok());
+  const long events = hostCudaCalls("cuEventRecord");
+  ASSERT_TRUE(Run(*program).ok());
+  EXPECT_EQ(hostCudaCalls("cuEventRecord"), events);
+}
+
+// A graph is ahead as a whole.
+TEST_F(WorkAheadTest, AProgramThatTakesLongerThanTheBoundIsNoGraph) {
+  for (const char* const per_step : {"4000", "6000"}) {
+    hostCudaSet("WORK_US", per_step);
+    const bool fits = per_step == std::string("4000");
+    const auto program = Program({1, 1, 1, 1});
+    for (int i = 0; i < 4; ++i) {
+      const long graphs = hostCudaCalls("cuGraphLaunch");
+      ASSERT_TRUE(Run(*program).ok());
+      EXPECT_EQ(hostCudaCalls("cuGraphLaunch") - graphs, fits && i > 0) << i;
+    }
+    if (!fits) continue;
+    hostCudaSet("WORK_US", "6000");
+    const long graphs = hostCudaCalls("cuGraphLaunch");
+    ASSERT_TRUE(Run(*program).ok());
+    EXPECT_EQ(hostCudaCalls("cuGraphLaunch") - graphs, 1);
+    EXPECT_EQ(StepsBeforeItWaits(*program), 3u) << "the graph took 24 ms";
+    EXPECT_EQ(hostCudaCalls("cuGraphLaunch") - graphs, 1);
+  }
+}
+
+// By the way of a client's cancellation.
+TEST_F(WorkAheadTest, ARunThatItsClientCancelsLaunchesNoMore) {
+  most_ahead_ = kMost;
+  const std::unique_ptr<Backend> backend = Made();
+  std::string text = "graph \"g\" {\n  %x0 = input : i32[8,8]\n";
+  for (int i = 0; i < 20; ++i) {
+    absl::StrAppend(&text, "  %r", i, " = reduce(%x", i, ") {kind = max, dimensions = [", i % 2, "]}\n  %b", i,
+                    " = broadcast_in_dim(%r", i, ") {shape = [8, 8], broadcast_dimensions = [", 1 - i % 2, "]}\n  %x",
+                    i + 1, " = subtract(%x", i, ", %b", i, ")\n");
+  }
+  absl::StrAppend(&text, "  output \"x\" = %x20\n}\n");
+  const auto program = Compile(ParsedGraph(text), {.device = "d:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto cancel = std::make_shared<CancelToken>();
+  RunRequest run;
+  run.program = *program;
+  run.cancel = cancel;
+  RunTensor& argument = run.arguments.emplace_back(RunTensor{.type = {DType::kI32, {8, 8}}});
+  const std::vector<int32_t> values(64);
+  argument.buffer = *backend->Import(values.data(), 256, nullptr);
+  long kernels = hostCudaCalls("cuLaunchKernel");
+  ASSERT_TRUE(RunProgram(run, absl::ZeroDuration()).ok());
+  EXPECT_GE(hostCudaCalls("cuLaunchKernel") - kernels, 20);
+  argument.buffer = *backend->Import(values.data(), 256, nullptr);
+  const auto fresh = Compile(ParsedGraph(text), {.device = "d:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(fresh.ok());
+  run.program = *fresh;
+  kernels = hostCudaCalls("cuLaunchKernel");
+  const absl::Status cancelled =
+      UntilItWaits([&] { return RunProgram(run, absl::ZeroDuration()).status(); }, [&] { cancel->Cancel(); });
+  EXPECT_EQ(ReasonOf(cancelled), "CANCELLED");
+  EXPECT_EQ(hostCudaCalls("cuLaunchKernel") - kernels, 2);
+}
+
+}  // namespace
+}  // namespace tensord::cuda
