@@ -5,7 +5,9 @@
 
 namespace tensord::cuda {
 
-// A lost context has nothing left to destroy. Libraries that gave a handle are open.
+// The libraries' memory of the host stays where a context is lost: NVIDIA's functions wait for the device when they end
+// a handle, and nothing says that they may be called without its context, or that a handle may be used with another.
+// Libraries that gave a handle are open.
 LibraryHandles::~LibraryHandles() {
   if (!context_->Enter().ok()) return;
   if (blas_lt_ != nullptr) (*libraries_->blas_lt())->cublasLtDestroy(blas_lt_);
