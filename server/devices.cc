@@ -271,7 +271,11 @@ CollectedMetrics::Cuda Devices::cuda() const {
                                        {"within", counts->within_bytes.load()}},
                             .contexts = {{"lost", counts->lost.load()},
                                          {"revived", counts->revived.load()},
-                                         {"failed", counts->failed_revivals.load()}}};
+                                         {"failed", counts->failed_revivals.load()}},
+                            .graphs = {{"captured", counts->captured_graphs.load()},
+                                       {"replayed", counts->launched_graphs.load()},
+                                       {"failed", counts->failed_captures.load()}},
+                            .kept_graphs = counts->graphs.load()};
   }
   const cuda::CubinStore::Stats stats = cubins_ == nullptr ? cuda::CubinStore::Stats() : cubins_->stats();
   cuda.kernels = {{"memory", stats.from_memory},

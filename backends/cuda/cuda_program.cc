@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "backends/cuda/kernel_table.h"
 #include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
@@ -134,6 +135,11 @@ absl::Status CudaProgram::Judge(absl::Span<const uint64_t> verdicts) const {
     if (!refused.ok()) return WithNode(refused, judges_[i].node, judges_[i].op);
   }
   return absl::OkStatus();
+}
+
+std::string CudaProgram::DescribeReplay() const {
+  const size_t nodes = graphs_.num_nodes();
+  return nodes == 0 ? "" : absl::StrCat("replayed as one graph of ", nodes, " nodes");
 }
 
 int64_t CudaProgram::workspace_bytes() const {

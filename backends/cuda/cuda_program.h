@@ -62,6 +62,7 @@ class CudaProgram final : public PreparedSession {
   int64_t scratch_bytes(size_t position) const override { return steps_[position].kernel->scratch_bytes(); }
   int64_t workspace_bytes() const override;
   std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
+  std::string DescribeReplay() const override;
 
  private:
   // With fewer, a graph takes the host as long as they do.

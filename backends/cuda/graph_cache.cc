@@ -28,4 +28,12 @@ std::shared_ptr<Graph> GraphCache::Get(const Addresses& addresses, bool may_capt
   return graph;
 }
 
+size_t GraphCache::num_nodes() const {
+  MutexLock lock(&mutex_);
+  for (const Entry& entry : entries_) {
+    if (entry.graph != nullptr) return entry.graph->num_nodes();
+  }
+  return 0;
+}
+
 }  // namespace tensord::cuda

@@ -31,6 +31,9 @@ class GraphCache {
   std::shared_ptr<Graph> Get(const Addresses& addresses, bool may_capture,
                              absl::FunctionRef<std::shared_ptr<Graph>()> capture);
 
+  // Returns the nodes of a graph that is kept, the most recently used; 0: there is none.
+  size_t num_nodes() const;
+
  private:
   struct Entry {
     Addresses addresses;
@@ -38,7 +41,7 @@ class GraphCache {
     int attempts = 0;  // to capture it
   };
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the most recently used first
 };
 

@@ -187,6 +187,10 @@ class RevivedProgram final : public PreparedSession {
   absl::Span<const SegmentChain> chains() const override { return chains_; }
   std::vector<JoinCount> joins() const override { return joins_; }
   std::string DescribeKernel(size_t position) const override { return descriptions_[position]; }
+  std::string DescribeReplay() const override {
+    MutexLock lock(&mutex_);
+    return prepared_ == nullptr ? "" : prepared_->DescribeReplay();
+  }
 
  private:
   const std::shared_ptr<Incarnations> incarnations_;

@@ -389,6 +389,14 @@ HOST_CUDA_EXPORT CuResult cuStreamIsCapturing(CuStream handle, int* status) {
   return kCuSuccess;
 }
 
+HOST_CUDA_EXPORT CuResult cuGraphGetNodes(CuGraph handle, CuGraphNode* nodes, size_t* num_nodes) {
+  HOST_ENTER_CONTEXT();
+  const auto graph = host::Graphs().Find(handle);
+  if (graph == nullptr || num_nodes == nullptr || nodes != nullptr) return kCuInvalidValue;
+  *num_nodes = graph->nodes.size();
+  return kCuSuccess;
+}
+
 HOST_CUDA_EXPORT CuResult cuGraphInstantiateWithFlags(CuGraphExec* exec, CuGraph handle, unsigned long long flags) {
   HOST_ENTER_CONTEXT();
   const auto graph = host::Graphs().Find(handle);

@@ -17,6 +17,7 @@ using CuFunction = struct CuFunctionObject*;
 using CuStream = struct CuStreamObject*;
 using CuEvent = struct CuEventObject*;
 using CuGraph = struct CuGraphObject*;
+using CuGraphNode = struct CuGraphNodeObject*;
 using CuGraphExec = struct CuGraphExecObject*;
 
 // CUresult.
@@ -150,6 +151,7 @@ struct CuMemAccessDesc {
   F(cuStreamBeginCapture_v2, CuResult, (CuStream stream, int mode))                                              \
   F(cuStreamEndCapture, CuResult, (CuStream stream, CuGraph * graph))                                            \
   F(cuStreamIsCapturing, CuResult, (CuStream stream, int* status))                                               \
+  F(cuGraphGetNodes, CuResult, (CuGraph graph, CuGraphNode * nodes, size_t * num_nodes))                         \
   F(cuGraphInstantiateWithFlags, CuResult, (CuGraphExec * exec, CuGraph graph, unsigned long long flags))        \
   F(cuGraphLaunch, CuResult, (CuGraphExec exec, CuStream stream))                                                \
   F(cuGraphDestroy, CuResult, (CuGraph graph))                                                                   \

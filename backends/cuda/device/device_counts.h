@@ -16,6 +16,11 @@ struct DeviceCounts {
   std::atomic<int64_t> lost{0};
   std::atomic<int64_t> revived{0};
   std::atomic<int64_t> failed_revivals{0};
+  // Graphs that were captured, their launches, attempts at a capture that failed, and graphs that are there now.
+  std::atomic<int64_t> captured_graphs{0};
+  std::atomic<int64_t> launched_graphs{0};
+  std::atomic<int64_t> failed_captures{0};
+  std::atomic<int64_t> graphs{0};
 };
 
 }  // namespace tensord::cuda

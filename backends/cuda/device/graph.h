@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CUDA_DEVICE_GRAPH_H_
 #define TENSORD_BACKENDS_CUDA_DEVICE_GRAPH_H_
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -25,12 +26,17 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
 
   absl::Status Launch(CuStream stream) const;
+  // Returns the number of its kernels, copies and fills.
+  size_t num_nodes() const { return num_nodes_; }
 
  private:
-  Graph(std::shared_ptr<Context> context, CuGraphExec exec) : context_(std::move(context)), exec_(exec) {}
+  Graph(std::shared_ptr<Context> context, CuGraphExec exec, size_t num_nodes);
+  static std::shared_ptr<Graph> CaptureUncounted(std::shared_ptr<Context> context, CuStream stream,
+                                                 absl::FunctionRef<absl::Status(CuStream)> work);
 
   const std::shared_ptr<Context> context_;
   const CuGraphExec exec_;
+  const size_t num_nodes_;
 };
 
 }  // namespace tensord::cuda

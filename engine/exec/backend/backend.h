@@ -53,6 +53,9 @@ class PreparedSession {
   // Names the way in which the segment at this position is computed, in a few words for Explain: "tiles of 512, two
   // passes". Empty if there is only one.
   virtual std::string DescribeKernel(size_t position) const = 0;
+  // Says in a few words how the device is given all segments at once, for Explain: "replayed as one graph of 12 nodes".
+  // Empty where it is given one after the other. It may change from run to run.
+  virtual std::string DescribeReplay() const { return ""; }
 };
 
 // The time of a segment's run, by the host's clock.

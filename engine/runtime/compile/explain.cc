@@ -277,9 +277,16 @@ class Explanation {
   void AddSessions(const Part& part) {
     for (const SessionRange& range : part.sessions) {
       absl::StrAppend(&text_, "\nsession ", num_sessions_++,
-                      range.kind == InstructionKind::kSession ? "" : absl::StrCat(", ", Name(range.kind)), "\n");
+                      range.kind == InstructionKind::kSession ? "" : absl::StrCat(", ", Name(range.kind)));
+      const std::string replay = part.bound == nullptr ? "" : PreparedOf(part, range).DescribeReplay();
+      absl::StrAppend(&text_, replay.empty() ? "" : ", ", replay, "\n");
       for (size_t i = range.begin; i < range.end; ++i) AddSegment(part, range, i);
     }
+  }
+
+  // Returns the preparation of a bound part's session.
+  static const PreparedSession& PreparedOf(const Part& part, const SessionRange& range) {
+    return *part.bound->sessions()[static_cast<size_t>(&range - part.sessions.data())].prepared;
   }
 
   static Slot SlotOf(const Part& part, Slot slot) { return part.slots == nullptr ? slot : (*part.slots)[At(slot)]; }
@@ -308,8 +315,7 @@ class Explanation {
       return;
     }
     absl::StrAppend(&text_, "    moves   ", TrafficText(TrafficOf(instruction, part.bound->slot_types())), "\n");
-    const size_t session = static_cast<size_t>(&range - part.sessions.data());
-    const PreparedSession& prepared = *part.bound->sessions()[session].prepared;
+    const PreparedSession& prepared = PreparedOf(part, range);
     const std::string kernel = prepared.DescribeKernel(position - range.begin);
     if (!kernel.empty()) absl::StrAppend(&text_, "    kernel  ", kernel, "\n");
     AddJoin(prepared.chains(), position - range.begin);

@@ -283,7 +283,7 @@ std::vector<Sample> Labelled(const char* label, const CollectedMetrics::Cuda::Co
 }
 
 [[gnu::noinline]] void AddCuda(const CollectedMetrics::Cuda& cuda, Families* families) {
-  std::vector<Sample> copied, contexts;
+  std::vector<Sample> copied, contexts, graphs, kept_graphs;
   for (const auto& [device, counts] : cuda.devices) {
     for (const auto& [direction, bytes] : counts.copied) {
       copied.push_back({{{"device", device}, {"direction", direction}}, static_cast<double>(bytes)});
@@ -291,9 +291,15 @@ std::vector<Sample> Labelled(const char* label, const CollectedMetrics::Cuda::Co
     for (const auto& [event, count] : counts.contexts) {
       contexts.push_back({{{"device", device}, {"event", event}}, static_cast<double>(count)});
     }
+    for (const auto& [event, count] : counts.graphs) {
+      graphs.push_back({{{"device", device}, {"event", event}}, static_cast<double>(count)});
+    }
+    kept_graphs.push_back({{{"device", device}}, static_cast<double>(counts.kept_graphs)});
   }
   AddFamily(Metric::cuda_contexts, std::move(contexts), families);
   AddFamily(Metric::cuda_copied_bytes, std::move(copied), families);
+  AddFamily(Metric::cuda_graphs, std::move(kept_graphs), families);
+  AddFamily(Metric::cuda_graph_events, std::move(graphs), families);
   AddFamily(Metric::cuda_kernel_bytes, Labelled("tier", cuda.kernel_bytes), families);
   AddNumber(Metric::cuda_kernel_compile_seconds, absl::ToDoubleSeconds(cuda.compiling), families);
   AddFamily(Metric::cuda_kernel_errors, Labelled("reason", cuda.kernel_errors), families);

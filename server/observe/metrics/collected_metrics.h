@@ -48,6 +48,8 @@ class CollectedMetrics : public prometheus::Collectable {
     struct Device {
       Counts copied;    // bytes, by direction
       Counts contexts;  // by event
+      Counts graphs;    // likewise
+      int64_t kept_graphs = 0;
     };
     std::map<std::string, Device> devices;
     Counts kernels;        // by result

@@ -433,6 +433,50 @@ TEST_F(CudaServerTest, DevicesRunAtOnce) {
   hostCudaSet("DEVICES", "");
 }
 
+// Extremes along one axis and the other, which are four kernels.
+v1::Graph Alternating() {
+  std::string text =
+      "inputs { name: \"x\" type { dtype: DTYPE_F32 shape { size: 64 } } } "
+      "nodes { name: \"x0\" inputs: \"x\" reshape { shape { size: 8 } shape { size: 8 } } } ";
+  for (int i = 0; i < 4; ++i) {
+    absl::StrAppend(&text, "nodes { name: \"r", i, "\" inputs: \"x", i,
+                    "\" reduce { kind: KIND_MAX dimensions: ", i % 2, " } } nodes { name: \"b", i, "\" inputs: \"r", i,
+                    "\" broadcast_in_dim { shape { size: 8 } shape { size: 8 } broadcast_dimensions: ", 1 - i % 2,
+                    " } } nodes { name: \"x", i + 1, "\" inputs: \"x", i, "\" inputs: \"b", i,
+                    "\" binary: BINARY_OP_SUBTRACT } ");
+  }
+  return GraphOf(text + "outputs { name: \"y\" value: \"x4\" }");
+}
+
+TEST_F(CudaServerTest, ProgramsThatRunAgainAreGraphs) {
+  hostCudaSet("WORK_US", "1");
+  {
+    InProcessServer server(OnCuda());
+    SessionClient session(server);
+    ASSERT_EQ(PutOn(server, session, "", "x", Counted(64)), "OK");
+    v1::ExecuteRequest request = session.Request(Alternating());
+    AddHandle(&request, "x");
+    const auto events = [&server](const char* event) {
+      return server.Metric("tensord_cuda_graph_events_total", event);
+    };
+    EXPECT_EQ(RanOn(server, request), "cuda:0") << "its segments are timed, one by one";
+    for (int run = 0; run < 5; ++run) {
+      EXPECT_EQ(RanOn(server, request), "cuda:0");
+      EXPECT_EQ(events("captured"), run > 0);
+      EXPECT_EQ(events("replayed"), run);
+      EXPECT_EQ(server.Metric("tensord_cuda_graphs", "cuda:0"), run > 0);
+    }
+    EXPECT_EQ(events("failed"), 0);
+    v1::ExplainRequest explain;
+    *explain.mutable_graph() = Alternating();
+    v1::ExplainResponse explained;
+    grpc::ClientContext context;
+    ASSERT_TRUE(server.stub().Explain(&context, explain, &explained).ok());
+    EXPECT_THAT(explained.text(), HasSubstr("session 0, replayed as one graph of "));
+  }
+  hostCudaSet("WORK_US", "");
+}
+
 TEST_F(CudaServerTest, ProfilesAndExplainNameTheKernels) {
   InProcessServer server(OnCuda());
   v1::ExecuteRequest request = AddRequest();

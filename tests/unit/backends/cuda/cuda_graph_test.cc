@@ -7,11 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/graph_cache.h"
 #include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/compile/explain.h"
 #include "engine/runtime/devices/run.h"
+#include "gmock/gmock.h"
 #include "tests/unit/backends/cuda/beside_cpu.h"
 
 namespace tensord::cuda {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr int64_t kSide = 64;
 constexpr int kLayers = 10;
@@ -147,7 +151,8 @@ TEST_F(CudaGraphTest, EachOfAFewSetsOfAddressesHasItsGraph) {
 }
 
 TEST_F(CudaGraphTest, WhatCannotBeCapturedIsLaunchedOneByOne) {
-  for (const char* function : {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
+  for (const char* function :
+       {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphGetNodes", "cuGraphInstantiateWithFlags"}) {
     const std::unique_ptr<Backend> backend = Made();
     const auto program = Compiled(backend.get());
     const std::vector<Literal> literals = Arguments();
@@ -244,6 +249,19 @@ constexpr absl::string_view kAlternating = R"(graph "extremes" {
   %h = reduce(%g) {kind = min, dimensions = [1]}
   output "h" = %h
 })";
+
+TEST_F(CudaGraphTest, ExplainTellsOfTheGraph) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compiled(backend.get(), std::string(kAlternating));
+  const std::vector<RunTensor> arguments = Resident(backend.get(), {Arguments()[0]});
+  const Calls before = Now();
+  ASSERT_TRUE(Run(program, arguments).ok());
+  const long kernels = Since(before).kernels;
+  EXPECT_THAT(ExplainProgram(*program), HasSubstr("\nsession 0\n"));
+  ASSERT_TRUE(Run(program, arguments).ok());
+  EXPECT_THAT(ExplainProgram(*program),
+              HasSubstr(absl::StrCat("\nsession 0, replayed as one graph of ", kernels, " nodes\n")));
+}
 
 TEST_F(CudaGraphTest, ALostDeviceHasNewGraphs) {
   const std::unique_ptr<Backend> backend = Made();
