@@ -17,6 +17,9 @@ constexpr uint32_t kCountedBlocks = 4;
 constexpr size_t kMaxBytes = 16'000'000;  // that are remembered from launch to launch
 constexpr uintptr_t kSectorBytes = 32, kBankBytes = 4, kBanks = 32;
 
+// The readers of a byte that are several threads of one warp.
+int32_t ReaderOfWarp(uint32_t thread) { return -3 - static_cast<int32_t>(thread / kWarp); }
+
 std::mutex g_mutex;
 HostCounts g_counts = {};
 std::atomic<long> g_problems{0};
@@ -65,6 +68,25 @@ bool AccessChecks::IsOrdered(int32_t other, uint32_t barrier, uint32_t shuffle) 
   return other / static_cast<int32_t>(kWarp) == thread / static_cast<int32_t>(kWarp) && shuffle != here.shuffles;
 }
 
+// The same for reads of several threads.
+bool AccessChecks::IsReadOrdered(const Byte& byte) const {
+  if (byte.reader >= 0) return IsOrdered(byte.reader, byte.read_barrier, byte.read_shuffle);
+  const ThreadPosition& here = Position();
+  if (byte.read_barrier != here.barriers) return true;
+  return byte.reader == ReaderOfWarp(here.thread) && byte.read_shuffle != here.shuffles;
+}
+
+// Returns the byte's reader when the present thread has read it as well. Reads that a shuffle has ordered before are
+// forgotten: a thread of another warp that races with one of them races with the present thread too.
+int32_t AccessChecks::ReaderOf(const Byte& byte) const {
+  const ThreadPosition& here = Position();
+  const auto thread = static_cast<int32_t>(here.thread);
+  if (byte.reader == -1 || byte.reader == thread || byte.read_barrier != here.barriers) return thread;
+  const int32_t warp = ReaderOfWarp(here.thread);
+  if (byte.reader != warp && (byte.reader < 0 || ReaderOfWarp(static_cast<uint32_t>(byte.reader)) != warp)) return -2;
+  return byte.read_shuffle == here.shuffles ? warp : thread;
+}
+
 void AccessChecks::CheckByte(Byte* byte, const char* at, size_t bytes, HostAccess kind) {
   const ThreadPosition& here = Position();
   const bool is_other_block = byte->block != here.block;
@@ -72,17 +94,13 @@ void AccessChecks::CheckByte(Byte* byte, const char* at, size_t bytes, HostAcces
   if (byte->writer != -1 && !is_both_atomic &&
       (is_other_block || !IsOrdered(byte->writer, byte->write_barrier, byte->write_shuffle))) {
     Report(kind == kHostRead ? "race of a write and a read" : "race of two writes", at, bytes);
-  } else if (kind != kHostRead && byte->reader != -1 &&
-             (is_other_block ||
-              (byte->reader == -2 ? byte->read_barrier == here.barriers
-                                  : !IsOrdered(byte->reader, byte->read_barrier, byte->read_shuffle)))) {
+  } else if (kind != kHostRead && byte->reader != -1 && (is_other_block || !IsReadOrdered(*byte))) {
     Report("race of a read and a write", at, bytes);
   }
   if (is_other_block) *byte = {number_, here.block};
   const auto thread = static_cast<int32_t>(here.thread);
   if (kind == kHostRead) {
-    const bool are_several = byte->reader != -1 && byte->reader != thread && byte->read_barrier == here.barriers;
-    byte->reader = are_several ? -2 : thread;
+    byte->reader = ReaderOf(*byte);
     byte->read_barrier = here.barriers;
     byte->read_shuffle = here.shuffles;
   } else {

@@ -64,6 +64,8 @@ class AccessChecks {
 
   void Report(const char* what, const void* at, size_t bytes);
   bool IsOrdered(int32_t other, uint32_t barrier, uint32_t shuffle) const;
+  bool IsReadOrdered(const Byte& byte) const;
+  int32_t ReaderOf(const Byte& byte) const;
   void CheckRace(const char* at, size_t bytes, HostAccess kind, bool is_shared);
   void CheckByte(Byte* byte, const char* at, size_t bytes, HostAccess kind);
   void Count(const char* at, size_t bytes, bool is_shared, void* instruction);

@@ -61,6 +61,13 @@ TEST_F(HostAccessChecksTest, RacesInABlock) {
         << "a write after others' reads";
   }
   EXPECT_GT(Problems("x[0] = (int)threadIdx.x;", 1, 2), 0) << "two writes";
+  const std::string read = "__shared__ int s[64]; s[threadIdx.x] = 1; __syncthreads(); int y = s[5] + s[40]; ";
+  const std::string write = "if (threadIdx.x == 5) s[5] = y; x[threadIdx.x] = y;";
+  EXPECT_EQ(Problems(read + "__syncwarp(); " + write, 1, 32), 0) << "a warp has read it";
+  EXPECT_EQ(Problems(read + "__syncwarp(); y += s[5]; __syncwarp(); " + write, 1, 32), 0) << "twice";
+  EXPECT_GT(Problems(read + write, 1, 32), 0);
+  EXPECT_GT(Problems(read + "__syncwarp(); y += s[5]; " + write, 1, 32), 0) << "again, and did not wait";
+  EXPECT_GT(Problems(read + "__syncwarp(); " + write, 1, 64), 0) << "the other warp as well";
   EXPECT_EQ(Problems("x[threadIdx.x] = x[threadIdx.x] + x[100];", 1, 64), 0) << "all read";
 }
 
