@@ -3,6 +3,8 @@
 #include "backends/cuda/linalg/guard_text.h"
 #include "backends/cuda/linalg/matrix_kernel.h"
 #include "backends/cuda/linalg/matrix_text.h"
+#include "backends/cuda/linalg/small_kernel.h"
+#include "backends/cuda/linalg/small_texts.h"
 #include "backends/cuda/linalg/spectra.h"
 #include "engine/base/status_macros.h"
 
@@ -109,6 +111,7 @@ class EighKernel final : public MatrixKernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeEigh(const BoundInstruction& instruction, const KernelContext& context) {
+  if (HasSmallMatrices(instruction)) return MakeSmallEigh(instruction, context, kMostSweeps);
   auto kernel = std::make_unique<EighKernel>(instruction);
   RETURN_IF_ERROR(kernel->Prepare(context));
   return kernel;

@@ -51,6 +51,41 @@ TENSORD_FN T NotANumber() {
 }
 )";
 
+// Sums of a group are joined in one order, and have the same bits in each of its lanes.
+constexpr absl::string_view kGroupText = R"(// The other lane's x, at a distance that is a power of two.
+template <typename X>
+TENSORD_FN X Across(X x, int distance) {
+  return __shfl_xor_sync(0xffffffffu, x, distance);
+}
+template <typename X>
+TENSORD_FN X SumOver(int lanes, X x) {
+  for (int distance = lanes / 2; distance > 0; distance /= 2) x += Across(x, distance);
+  return x;
+}
+TENSORD_FN T TotalOver(int lanes, T x) {
+  const R re = SumOver(lanes, RealOf(x));
+  return Number(re, kIsComplex ? SumOver(lanes, ImagOf(x)) : 0);
+}
+template <typename X>
+TENSORD_FN X MostOver(int lanes, X x) {
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    const X other = Across(x, distance);
+    if (other > x) x = other;
+  }
+  return x;
+}
+TENSORD_FN T Product(T a, T b) {
+  return Number(RealOf(a) * RealOf(b) - ImagOf(a) * ImagOf(b), RealOf(a) * ImagOf(b) + ImagOf(a) * RealOf(b));
+}
+TENSORD_FN T Sum(T a, T b) { return Number(RealOf(a) + RealOf(b), ImagOf(a) + ImagOf(b)); }
+TENSORD_FN T Minus(T a, T b) { return Number(RealOf(a) - RealOf(b), ImagOf(a) - ImagOf(b)); }
+TENSORD_FN R Square(T x) { return RealOf(x) * RealOf(x) + ImagOf(x) * ImagOf(x); }
+TENSORD_FN R Modulus(T x) { return kIsComplex ? hypot(RealOf(x), ImagOf(x)) : fabs(RealOf(x)); }
+// x times 2^exponent.
+TENSORD_FN T Scaled(T x, int exponent) { return Number(ldexp(RealOf(x), exponent), ldexp(ImagOf(x), exponent)); }
+TENSORD_FN int ExponentOf(R most) { return most > 0 && isfinite(most) ? ilogb(most) : 0; }
+)";
+
 }  // namespace
 
 MatrixText::MatrixText(DType dtype, int64_t most_blocks) : most_blocks_(most_blocks) {
@@ -71,6 +106,8 @@ void MatrixText::Constant(absl::string_view name, int64_t value) {
   absl::StrAppend(&text_.source, "enum : i64 { ", name, " = ", value, "ll };\n");
 }
 
+void MatrixText::AddGroup() { Add(kGroupText); }
+
 void MatrixText::Add(absl::string_view text) { absl::StrAppend(&text_.source, text); }
 
 void MatrixText::Each(absl::string_view entry, absl::string_view parameters, int64_t count, absl::string_view body) {
@@ -80,6 +117,19 @@ void MatrixText::Each(absl::string_view entry, absl::string_view parameters, int
 void MatrixText::EachByBlock(absl::string_view entry, absl::string_view parameters, int64_t count,
                              absl::string_view body) {
   Entry(entry, parameters, count, 1, "blockIdx.x", body);
+}
+
+void MatrixText::EachByGroup(absl::string_view entry, absl::string_view parameters, int64_t count, int group,
+                             absl::string_view body) {
+  if (count == 0) return;
+  const int64_t per_warp = kWarp / group, blocks = std::min(most_blocks_, CeilDiv(count, per_warp));
+  absl::StrAppend(&text_.source, "extern \"C\" __global__ void __launch_bounds__(", kWarp, ") ", entry, "(", parameters,
+                  ") {\n  const int lane = (int)threadIdx.x % ", group, ";\n  for (i64 first = (i64)blockIdx.x * ",
+                  per_warp, "; first < ", count, "ll; first += ", blocks * per_warp,
+                  "ll) {\n    const i64 mine = first + threadIdx.x / ", group, ";\n    const bool is_here = mine < ",
+                  count, "ll;\n    const i64 i = is_here ? mine : ", count - 1, "ll;\n", body,
+                  "\n    __syncwarp();\n  }\n}\n");
+  text_.launches.push_back({.entry = std::string(entry), .blocks = blocks, .threads_per_block = kWarp});
 }
 
 void MatrixText::Entry(absl::string_view entry, absl::string_view parameters, int64_t count, int64_t per_block,

@@ -26,16 +26,24 @@ class MatrixText {
   void Constant(absl::string_view name, int64_t value);
   // Adds functions or types.
   void Add(absl::string_view text);
+  // Adds functions by which the lanes of a matrix join their numbers, and arithmetic for them.
+  void AddGroup();
   // Adds an entry that does `body` for each i below `count`, and its launch.
   void Each(absl::string_view entry, absl::string_view parameters, int64_t count, absl::string_view body);
   // Adds an entry of which a block of kThreads threads does `body` for each i below `count`, and its launch. All
   // threads come to every barrier in it.
   void EachByBlock(absl::string_view entry, absl::string_view parameters, int64_t count, absl::string_view body);
+  // Adds an entry of which `group` threads in a row of a warp do `body` for each i below `count`, and its launch; group
+  // is a power of two up to 32, and `lane` the place among them. A warp goes through `body` as one: groups that are
+  // left over do the last i again, where `is_here` is false.
+  void EachByGroup(absl::string_view entry, absl::string_view parameters, int64_t count, int group,
+                   absl::string_view body);
 
   // Returns the kernel, whose entries take the same pointers.
   KernelText Take() { return std::move(text_); }
 
   static constexpr int kThreads = 128;
+  static constexpr int kWarp = 32;                    // the threads of a block of EachByGroup
   static constexpr int64_t kBlocksPerProcessor = 16;  // at most
 
  private:

@@ -5,6 +5,7 @@
 #include "backends/cuda/linalg/factorizations.h"
 #include "backends/cuda/linalg/matrix_kernel.h"
 #include "backends/cuda/linalg/matrix_text.h"
+#include "backends/cuda/linalg/small_kernel.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -154,6 +155,7 @@ class QrKernel final : public ReflectorsKernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeQr(const BoundInstruction& instruction, const KernelContext& context) {
+  if (HasSmallMatrices(instruction)) return MakeSmallQr(instruction, context);
   auto kernel = std::make_unique<QrKernel>(instruction);
   RETURN_IF_ERROR(kernel->Prepare(context));
   return kernel;
@@ -161,6 +163,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeQr(const BoundInstruction& instructi
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeHouseholderQr(const BoundInstruction& instruction,
                                                           const KernelContext& context) {
+  if (HasSmallMatrices(instruction)) return MakeSmallReflectors(instruction, context);
   auto kernel = std::make_unique<HouseholderQrKernel>(instruction);
   RETURN_IF_ERROR(kernel->Prepare(context));
   return kernel;

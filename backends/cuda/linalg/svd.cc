@@ -5,6 +5,8 @@
 #include "backends/cuda/linalg/guard_text.h"
 #include "backends/cuda/linalg/matrix_kernel.h"
 #include "backends/cuda/linalg/matrix_text.h"
+#include "backends/cuda/linalg/small_kernel.h"
+#include "backends/cuda/linalg/small_texts.h"
 #include "backends/cuda/linalg/spectra.h"
 #include "engine/base/status_macros.h"
 
@@ -120,6 +122,7 @@ class SvdKernel final : public MatrixKernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeSvd(const BoundInstruction& instruction, const KernelContext& context) {
+  if (HasSmallMatrices(instruction)) return MakeSmallSvd(instruction, context, kMostSweeps);
   auto kernel = std::make_unique<SvdKernel>(instruction);
   RETURN_IF_ERROR(kernel->Prepare(context));
   return kernel;

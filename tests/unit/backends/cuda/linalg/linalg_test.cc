@@ -13,7 +13,7 @@ namespace tensord::cuda {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr DType kFieldDTypes[] = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
+constexpr DType kLinalgDTypes[] = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
 
 // A graph of the call alone, with all its results.
 Graph GraphOf(const LinalgCall& call) {
@@ -91,13 +91,16 @@ TEST_F(CudaLinalgTest, ResultsHaveTheirProperties) {
 // More rows than a block takes: those that the libraries factor.
 TEST_F(CudaLinalgTest, LargeMatrices) {
   const std::unique_ptr<Backend> backend = Made();
-  for (const DType dtype : kFieldDTypes) {
+  for (const DType dtype : kLinalgDTypes) {
     const Literal a = RandomMatrices(dtype, {34, 34, 2}, &small_random_);
     const Literal b = RandomMatrices(dtype, {34, 3, 2}, &small_random_);
     ExpectCallProperties(backend.get(),
                          LinalgCall(LinalgOp::kCholesky, {RandomPositiveDefinite(dtype, {34, 34, 2}, &small_random_)}));
     ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kLu, {a}));
     ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kLu, {RandomMatrices(dtype, {34, 5}, &small_random_)}));
+    for (const LinalgOp op : {LinalgOp::kQr, LinalgOp::kSvd, LinalgOp::kEigh}) {
+      ExpectCallProperties(backend.get(), LinalgCall(op, {a}));
+    }
     ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kSolve, {a, b}));
     const Literal triangles = RandomTriangles(dtype, {34, 34, 2}, &small_random_);
     LinalgCall right(LinalgOp::kTriangularSolve, {triangles, RandomMatrices(dtype, {3, 34, 2}, &small_random_)});
@@ -111,9 +114,29 @@ TEST_F(CudaLinalgTest, LargeMatrices) {
   }
 }
 
+TEST_F(CudaLinalgTest, LongMatricesAndValuesAlone) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const DType dtype : {DType::kF64, DType::kC64}) {
+    for (const Shape& shape : {Shape{34, 3}, Shape{3, 34}}) {
+      const Literal a = RandomMatrices(dtype, shape, &small_random_);
+      for (const bool full : {false, true}) {
+        for (const LinalgOp op : {LinalgOp::kQr, LinalgOp::kSvd}) {
+          LinalgCall call(op, {a});
+          call.attrs.Set("full", full);
+          ExpectCallProperties(backend.get(), call);
+        }
+      }
+      ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kHouseholderQr, {a}));
+      ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kSvdValues, {a}));
+    }
+    ExpectCallProperties(backend.get(),
+                         LinalgCall(LinalgOp::kEighValues, {RandomMatrices(dtype, {34, 34}, &small_random_)}));
+  }
+}
+
 TEST_F(CudaLinalgTest, EachOpInEachDtype) {
   const std::unique_ptr<Backend> backend = Made();
-  for (const DType dtype : kFieldDTypes) {
+  for (const DType dtype : kLinalgDTypes) {
     const Literal a = RandomMatrices(dtype, {4, 4, 3}, &small_random_);
     const Literal tall = RandomMatrices(dtype, {5, 3, 2}, &small_random_);
     const Literal wide = RandomMatrices(dtype, {3, 5}, &small_random_);
@@ -152,7 +175,7 @@ TEST_F(CudaLinalgTest, EachOpInEachDtype) {
 // Those that the engine makes of other ops; where a core op has no kernel yet, they are refused.
 TEST_F(CudaLinalgTest, CompositionsAreAsOnTheCpu) {
   const std::unique_ptr<Backend> backend = Made();
-  for (const DType dtype : kFieldDTypes) {
+  for (const DType dtype : kLinalgDTypes) {
     const Literal a = RandomMatrices(dtype, {4, 4, 2}, &small_random_);
     const Tolerance tolerance = {.norm_relative = SizeOf(RealPartOf(dtype)) == 4 ? 1e-4 : 1e-12, .least_norm = 1};
     const std::pair<absl::string_view, int> kOps[] = {
@@ -168,7 +191,7 @@ TEST_F(CudaLinalgTest, CompositionsAreAsOnTheCpu) {
 
 TEST_F(CudaLinalgTest, DeterminantsAreThoseOfTheCpu) {
   const std::unique_ptr<Backend> backend = Made();
-  for (const DType dtype : kFieldDTypes) {
+  for (const DType dtype : kLinalgDTypes) {
     const Literal triangles = RandomTriangles(dtype, {9, 9, 3}, &small_random_);
     ExpectAsOnCpu(backend.get(), TextOf("TriangularDeterminant", 3, {triangles}), {triangles}, {.ulps = 4});
     // Rows that are far apart.
@@ -297,10 +320,10 @@ TEST_F(CudaLinalgTest, PivotsWithoutReciprocal) {
 TEST_F(CudaLinalgTest, NumbersFarFromOne) {
   const std::unique_ptr<Backend> backend = Made();
   for (const double scale : {1e-290, 1e290}) {
-    Literal a = RandomMatrices(DType::kF64, {5, 4}, &small_random_);
+    Literal a = RandomMatrices(DType::kF64, {34, 4}, &small_random_);
     for (double& x : a.mutable_values<double>()) x *= scale;
     ExpectAsOnCpu(backend.get(), TextOf("SvdValues", 1, {a}), {a}, {.norm_relative = 1e-13});
-    Literal square = RandomMatrices(DType::kF64, {4, 4, 2}, &small_random_);
+    Literal square = RandomMatrices(DType::kF64, {34, 34, 2}, &small_random_);
     for (double& x : square.mutable_values<double>()) x *= scale;
     ExpectAsOnCpu(backend.get(), TextOf("EighValues", 1, {square}), {square}, {.norm_relative = 1e-13});
   }
@@ -316,7 +339,8 @@ TEST_F(CudaLinalgTest, OlderLibraries) {
   const auto refused = Run(backend.get(), TextOf("Eig", 2, {a}), {a});
   EXPECT_EQ(ReasonOf(refused.status()), "UNSUPPORTED_ON_DEVICE");
   EXPECT_TRUE(absl::StrContains(refused.status().message(), "CUDA 12.8")) << refused.status();
-  ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kEigh, {a}));
+  const Literal large = RandomMatrices(DType::kF64, {33, 33, 2}, &small_random_);
+  ExpectCallProperties(backend.get(), LinalgCall(LinalgOp::kEigh, {large}));
 }
 
 TEST_F(CudaLinalgTest, EachCallMayFail) {
