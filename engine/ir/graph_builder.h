@@ -17,7 +17,7 @@
 
 namespace tensord {
 
-// What writes the ops of a graph out may make any number of nodes.
+// No bound on the nodes by which the ops of a graph are written out.
 inline constexpr int64_t kAnyNodes = std::numeric_limits<int64_t>::max();
 
 // Refuses a graph whose nodes became more than `most` when its ops were written out by simpler ones: LIMIT_EXCEEDED for
