@@ -99,6 +99,7 @@ absl::StatusOr<int> Nvrtc::Registers(const std::string& source, std::vector<std:
     if (absl::StrContains(line, "spill") && !absl::StrContains(line, "0 bytes spill stores, 0 bytes spill loads")) {
       return absl::InvalidArgumentError(line);
     }
+    if (absl::StrContains(line, "warning")) return absl::InvalidArgumentError(output->log);
     constexpr absl::string_view kUsed = "Used ";
     if (const size_t at = line.find(kUsed); at != absl::string_view::npos) {
       most = std::max(most, std::atoi(line.data() + at + kUsed.size()));

@@ -18,7 +18,8 @@ class Nvrtc {
   // INVALID_ARGUMENT with its log; warnings count as well.
   absl::StatusOr<std::string> Compile(const std::string& source, const std::vector<std::string>& options) const;
 
-  // Returns the registers that the kernels of a source take on a real architecture, at most. Spills are refused.
+  // Returns the registers that the kernels of a source take on a real architecture, at most. Spills and
+  // warnings are refused.
   absl::StatusOr<int> Registers(const std::string& source, std::vector<std::string> options) const;
 
   std::string version() const;
