@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
 #include "server/identity/caller.h"
+#include "tests/e2e/server/host_cuda_device.h"
 #include "tests/testlib/runs/veiled_backend.h"
 
 namespace tensord {
@@ -64,6 +65,9 @@ InProcessServer::InProcessServer(const std::vector<std::string>& settings, serve
   }
   if (HasVeiledDevice() && others.in_place_of_cpu == nullptr) {
     others.in_place_of_cpu = [](std::unique_ptr<Backend> cpu) { return MakeVeiledBackend(std::move(cpu)); };
+  }
+  if (HasHostCuda() && others.in_place_of_cpu == nullptr) {
+    others.in_place_of_cpu = [](std::unique_ptr<Backend>) { return MakeHostCudaDevice(); };
   }
   auto daemon = server::Daemon::Start(config, nullptr, others);
   if (!daemon.ok()) {

@@ -40,7 +40,7 @@ server::OtherBackends VeiledCuda(bool prepares_slowly = false);
 // The whole server, in this process, on a unix socket of its own. Settings as for --set.
 class InProcessServer {
  public:
-  // `others` stand in the place of backends of the server; in the place of the CPU's also the veiled device does.
+  // `others` stand in the place of backends of the server; in the place of the CPU's also the devices above do.
   explicit InProcessServer(const std::vector<std::string>& settings = {}, server::OtherBackends others = {});
   // Checks that no call and no byte is left inside.
   ~InProcessServer();

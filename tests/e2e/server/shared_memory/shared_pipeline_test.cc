@@ -42,7 +42,7 @@ Descriptors OpenDescriptors() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code is_closed;
     const std::string file = std::filesystem::read_symlink(entry.path(), is_closed).string();
-    if (!is_closed) ++(absl::StartsWith(file, "/memfd:") ? open.regions : open.others);
+    if (!is_closed) ++(absl::StartsWith(file, "/memfd:tensord-region") ? open.regions : open.others);
   }
   return open;
 }

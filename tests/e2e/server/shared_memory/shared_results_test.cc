@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/server/host_cuda_device.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/e2e/server/shared_memory/shared_memory_fixture.h"
 
@@ -31,7 +32,7 @@ class SharedResultsTest : public SharedMemoryFixture {
 };
 
 TEST_F(SharedResultsTest, AreComputedThere) {
-  if (HasVeiledDevice()) GTEST_SKIP() << "results are computed in memory of the device, and copied";
+  if (HasVeiledDevice() || HasHostCuda()) GTEST_SKIP() << "results are computed in memory of the device, and copied";
   Start();
   BrokerSocket broker(path());
   const BrokerSocket::Region region = broker.Take(4 * kMiB);
@@ -52,7 +53,7 @@ TEST_F(SharedResultsTest, AreComputedThere) {
 
 // Integers are copied before they are read; the copies are not used up for a result that has a place.
 TEST_F(SharedResultsTest, AreComputedThereThoughArgumentsAreCopied) {
-  if (HasVeiledDevice()) GTEST_SKIP() << "results are computed in memory of the device, and copied";
+  if (HasVeiledDevice() || HasHostCuda()) GTEST_SKIP() << "results are computed in memory of the device, and copied";
   Start();
   BrokerSocket broker(path());
   const BrokerSocket::Region region = broker.Take(4 * kMiB);

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "tensord/fft/v1/fft.pb.h"
+#include "tests/e2e/server/host_cuda_device.h"
 #include "tests/e2e/server/in_process_server.h"
 
 namespace tensord {
@@ -44,6 +45,7 @@ double ValueOf(const InProcessServer& server, const std::string& name) {
 }
 
 TEST(FftTablesTest, AreBoundedByTheSettingAndCounted) {
+  if (HasHostCuda()) GTEST_SKIP() << "they are the CPU's";
   InProcessServer small({"cpu.fft_table_bytes=100000"}), large;
   CompileLengths(small, 500, 700);
   EXPECT_GT(ValueOf(small, "tensord_fft_table_evictions_total"), 0);
