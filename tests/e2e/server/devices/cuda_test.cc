@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/device_client.h"
+#include "tests/e2e/server/host_cuda_device.h"
 #include "tests/e2e/server/server_process.h"
 #include "tests/hostcuda/host_control.h"
 
@@ -37,6 +38,7 @@ class CudaServerTest : public testing::Test {
   void SetUp() override {
     const char* const folder = getenv("TENSORD_HOST_CUDA");
     if (folder == nullptr) GTEST_SKIP() << "the host CUDA device does not run under the sanitizers";
+    if (HasHostCuda()) GTEST_SKIP() << "the device in the CPU's place would be lost with it";
     folder_ = folder;
     void* const library = dlopen((folder_ + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library, nullptr) << dlerror();
