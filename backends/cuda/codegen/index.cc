@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/index.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/numeric/int128.h"
@@ -10,6 +11,7 @@ namespace tensord {
 namespace {
 
 constexpr int64_t kInt32Points = int64_t{1} << 31;
+constexpr int64_t kMostNeighbours = 16;  // of a vector: so many bytes
 
 std::string IntegerText(int64_t x) { return absl::StrCat(x, x > -kInt32Points && x < kInt32Points ? "" : "ll"); }
 
@@ -75,6 +77,11 @@ absl::string_view CudaIndexCast(const MicroProgram& program, const MicroAccess& 
     reach += magnitude(access.strides[d]) * program.axes[d].size;
   }
   return reach >= kInt32Points ? "(i64)" : has_sign ? "(i32)" : "";
+}
+
+std::string CudaNeighbourStride(int64_t stride) {
+  constexpr int64_t kMostNarrow = std::numeric_limits<int32_t>::max() / kMostNeighbours;
+  return absl::StrCat(stride, stride > kMostNarrow || stride < -kMostNarrow ? "ll" : "");
 }
 
 std::string CudaSum(int64_t offset, const std::string& a, const std::string& b) {

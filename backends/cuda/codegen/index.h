@@ -53,6 +53,9 @@ class CudaIndex {
 // "(i32)" or "(i64)".
 absl::string_view CudaIndexCast(const MicroProgram& program, const MicroAccess& access);
 
+// Returns a stride as a factor of the place of a neighbour in a vector, an int: wide where the product needs it.
+std::string CudaNeighbourStride(int64_t stride);
+
 // Returns the sum of up to three terms of an index: "5 + x0 * 3 + r"; "0" of none. Terms that are "0" are left out.
 std::string CudaSum(int64_t offset, const std::string& a, const std::string& b);
 

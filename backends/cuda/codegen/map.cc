@@ -150,7 +150,7 @@ class MapPrinter {
                      CudaLoaded(instruction.dtype, absl::StrCat("w", v, ".at[j]")), ";");
         return;
       case CudaReading::kEach:
-        writer_.Value(value, absl::StrCat(address, " + j * ", instruction.access.strides[0]));
+        writer_.Value(value, absl::StrCat(address, " + j * ", CudaNeighbourStride(instruction.access.strides[0])));
         return;
     }
   }

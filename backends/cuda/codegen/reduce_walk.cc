@@ -20,7 +20,7 @@ bool HasAccess(const MicroInstruction& instruction) {
 // Appends the neighbour's part to an address.
 std::string OfNeighbour(const std::string& address, int64_t stride) {
   if (stride == 0) return address;
-  return stride == 1 ? absl::StrCat(address, " + q") : absl::StrCat(address, " + q * ", stride);
+  return stride == 1 ? absl::StrCat(address, " + q") : absl::StrCat(address, " + q * ", CudaNeighbourStride(stride));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "backends/cuda/codegen/index.h"
 #include "backends/cuda/codegen/values.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/cuda/nvrtc.h"
@@ -116,6 +117,15 @@ TEST_F(CudaPrinterTest, ExtremesAndRoundingAreTheDevicesOwn) {
   const auto columns_ptx = Nvrtc::Get()->Compile(columns, CompileOptions("compute_90"));
   ASSERT_TRUE(columns_ptx.ok()) << columns_ptx.status();
   EXPECT_NE(columns_ptx->find("ld.global.nc.v4"), std::string::npos) << *columns_ptx;
+}
+
+// A neighbour's place is an int: its product with a stride that is one as well would be one.
+TEST(CudaIndexTest, NeighboursOfLongStridesAreFoundIn64Bits) {
+  EXPECT_EQ(CudaNeighbourStride(3), "3");
+  EXPECT_EQ(CudaNeighbourStride(-100000000), "-100000000");
+  EXPECT_EQ(CudaNeighbourStride(1 << 30), "1073741824ll");
+  EXPECT_EQ(CudaNeighbourStride(-(int64_t{1} << 29)), "-536870912ll");
+  EXPECT_EQ(CudaNeighbourStride(int64_t{1} << 33), "8589934592ll");
 }
 
 TEST(CudaLaunchTest, ManyRowsHaveAsFewLanesAsKeepThemInRegisters) {
