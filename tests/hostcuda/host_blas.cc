@@ -69,6 +69,7 @@ struct HostAlgorithm {
 static_assert(sizeof(HostAlgorithm) <= sizeof(BlasLtAlgorithm));
 constexpr uint64_t kAlgorithmMagic = 0x54534f4844414c42;
 constexpr uint64_t kWorkspaceBytes = 4096;
+constexpr int32_t kMostBatch = 65535;  // NVIDIA's algorithms differ in it
 
 size_t BytesOf(uint32_t type) {
   switch (type) {
@@ -139,6 +140,7 @@ BlasResult Check(const Product& p) {
   if (a_rows != p.m() || b_rows != p.k() || b_columns != p.n()) return kBlasInvalidValue;
   if (p.c.rows != p.m() || p.c.columns != p.n() || p.c.order != p.d.order) return kBlasInvalidValue;
   if (p.a.batch != p.d.batch || p.b.batch != p.d.batch || p.c.batch != p.d.batch) return kBlasInvalidValue;
+  if (p.d.batch > kMostBatch) return kBlasNotSupported;
   return HasType(p) ? kBlasSuccess : kBlasNotSupported;
 }
 
@@ -256,6 +258,8 @@ HOST_CUDA_EXPORT const char* cublasLtGetStatusName(BlasResult result) {
       return "CUBLAS_STATUS_INVALID_VALUE";
     case kBlasExecutionFailed:
       return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case kBlasArchitectureMismatch:
+      return "CUBLAS_STATUS_ARCH_MISMATCH";
     case kBlasNotSupported:
       return "CUBLAS_STATUS_NOT_SUPPORTED";
     default:

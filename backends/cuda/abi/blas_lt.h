@@ -20,6 +20,7 @@ inline constexpr BlasResult kBlasSuccess = 0;
 inline constexpr BlasResult kBlasNotInitialized = 1;
 inline constexpr BlasResult kBlasAllocFailed = 3;
 inline constexpr BlasResult kBlasInvalidValue = 7;
+inline constexpr BlasResult kBlasArchitectureMismatch = 8;
 inline constexpr BlasResult kBlasExecutionFailed = 13;
 inline constexpr BlasResult kBlasInternalError = 14;
 inline constexpr BlasResult kBlasNotSupported = 15;

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/kernels/copy_text.h"
 #include "backends/cuda/kernels/dot_plan.h"
-#include "backends/cuda/kernels/lt_product.h"
+#include "backends/cuda/kernels/lt_batches.h"
 #include "backends/cuda/kernels/own_product_kernels.h"
 #include "backends/cuda/kernels/product_space.h"
 #include "backends/cuda/kernels/small_product_text.h"
@@ -62,13 +62,15 @@ struct DotCopy {
 
 class DotKernel final : public Kernel {
  public:
+  // Null where the library does not take the product.
   static absl::StatusOr<std::unique_ptr<Kernel>> Make(const DotPlan& plan, const DotTypes& types,
                                                       const KernelContext& context) {
     std::unique_ptr<DotKernel> kernel(new DotKernel(plan));
     RETURN_IF_ERROR(kernel->AddCopy(plan.left.pack, types.factor, context, &kernel->left_));
     RETURN_IF_ERROR(kernel->AddCopy(plan.right.pack, types.factor, context, &kernel->right_));
     RETURN_IF_ERROR(kernel->AddCopy(plan.unpack, types.result, context, &kernel->result_));
-    ASSIGN_OR_RETURN(kernel->product_, LtProduct::Create(plan, types, context));
+    ASSIGN_OR_RETURN(kernel->product_, LtBatches::Create(plan, types, context));
+    if (kernel->product_ == nullptr) return nullptr;
     return kernel;
   }
 
@@ -87,6 +89,7 @@ class DotKernel final : public Kernel {
     const int copies = (left_.kernel != nullptr) + (right_.kernel != nullptr) + (result_.kernel != nullptr);
     return absl::StrCat("cublasLt ", plan_.m, " x ", plan_.n, " x ", plan_.k,
                         plan_.batch > 1 ? absl::StrCat(", batch of ", plan_.batch) : "",
+                        product_->num_calls() > 1 ? absl::StrCat(", ", product_->num_calls(), " calls") : "",
                         copies > 0 ? absl::StrCat(", ", copies, copies == 1 ? " copy" : " copies") : "");
   }
 
@@ -115,7 +118,7 @@ class DotKernel final : public Kernel {
   const DotPlan plan_;
   DotCopy left_, right_, result_;  // constant after Make, like the next
   int64_t scratch_bytes_ = 0;
-  std::unique_ptr<LtProduct> product_;
+  std::unique_ptr<LtBatches> product_;
 };
 
 }  // namespace
@@ -133,7 +136,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& in
     return std::make_unique<ZerosKernel>(&context.libraries->driver(), result.num_bytes());
   }
   const DotAxes axes = DotAxesOf(*instruction.attrs);
-  return DotKernel::Make(PlanDot(space, *types, axes.conjugates_lhs, axes.conjugates_rhs), *types, context);
+  const DotPlan plan = PlanDot(space, *types, axes.conjugates_lhs, axes.conjugates_rhs);
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, DotKernel::Make(plan, *types, context));
+  if (kernel == nullptr) return MakeOwnProductKernel(instruction, context);
+  return kernel;
 }
 
 }  // namespace tensord::cuda

@@ -6,9 +6,9 @@
 namespace tensord::cuda {
 
 // Makes the kernel of a dot_general: for an ordinary one of floats and complex numbers a product of cublasLt, between
-// copies where axes do not lie as it wants them; own kernels for integers, BOOL, other algebras and many small
-// products. The algorithm is chosen here, so that the same program gives the same bits at every run; none adds by
-// atomics. UNSUPPORTED_ON_DEVICE for sizes past the library's.
+// copies where axes do not lie as it wants them; own kernels for integers, BOOL, other algebras, many small
+// products, and products that cublasLt has no algorithm for. The algorithm is chosen here, so that the same program
+// gives the same bits at every run; none adds by atomics.
 MakeKernel MakeDotKernel;
 
 }  // namespace tensord::cuda

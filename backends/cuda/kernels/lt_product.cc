@@ -4,9 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
 #include "backends/cuda/libraries/status.h"
-#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -85,28 +83,22 @@ class LtPreference {
   BlasLtPreference preference_ = nullptr;
 };
 
-absl::Status CheckLtSizes(const DotPlan& plan) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  for (const int64_t size : {plan.m, plan.n, plan.k, plan.batch}) {
-    if (size < kMost) continue;
-    return Refuse(Refusal::kUnsupportedOnDevice,
-                  absl::StrCat("cublasLt counts in 32 bits, and a product has ", plan.m, " x ", plan.n, " x ", plan.k,
-                               " terms in a batch of ", plan.batch));
-  }
-  return absl::OkStatus();
+bool LtCounts(const DotPlan& plan) {
+  return std::max({plan.m, plan.n, plan.k, plan.batch}) < std::numeric_limits<int32_t>::max();
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LtProduct>> LtProduct::Create(const DotPlan& plan, const DotTypes& types,
                                                              const KernelContext& context) {
-  RETURN_IF_ERROR(CheckLtSizes(plan));
+  if (!LtCounts(plan)) return nullptr;
   ASSIGN_OR_RETURN(const BlasLt* const library, context.libraries->blas_lt());
   std::unique_ptr<LtProduct> product(new LtProduct(library));
   RETURN_IF_ERROR(product->Describe(plan, types));
   LtHandle handle(library);
   RETURN_IF_ERROR(handle.Open());
-  RETURN_IF_ERROR(product->ChooseAll(handle.get(), types));
+  ASSIGN_OR_RETURN(const bool has_algorithms, product->ChooseAll(handle.get(), types));
+  if (!has_algorithms) return nullptr;
   return product;
 }
 
@@ -153,25 +145,25 @@ absl::Status LtProduct::AddLayout(const BatchedMatrix& matrix, DType dtype, int6
   return set(kBlasLtLayoutBatchStride, matrix.batch_stride);
 }
 
-absl::Status LtProduct::ChooseAll(BlasLtHandle handle, const DotTypes& types) {
+absl::StatusOr<bool> LtProduct::ChooseAll(BlasLtHandle handle, const DotTypes& types) {
   LtPreference preference(library_);
   RETURN_IF_ERROR(preference.Open());
   RETURN_IF_ERROR(preference.Set(kBlasLtPreferMaxWorkspaceBytes, kMostWorkspaceBytes));
   RETURN_IF_ERROR(preference.Set(kBlasLtPreferReductionSchemes, kOrderedReductions));
-  const auto choose = [&](uint32_t alignment_bytes, BlasLtHeuristic* chosen) -> absl::Status {
+  const auto choose = [&](uint32_t alignment_bytes, BlasLtHeuristic* chosen) -> absl::StatusOr<bool> {
     for (const int attribute :
          {kBlasLtPreferAlignmentA, kBlasLtPreferAlignmentB, kBlasLtPreferAlignmentC, kBlasLtPreferAlignmentD}) {
       RETURN_IF_ERROR(preference.Set(attribute, alignment_bytes));
     }
     int found = 0;
-    RETURN_IF_ERROR(StatusOfBlas(library_->cublasLtMatmulAlgoGetHeuristic(handle, desc_, left_, right_, result_,
-                                                                          result_, preference.get(), 1, chosen, &found),
-                                 "cublasLtMatmulAlgoGetHeuristic"));
-    if (found > 0 && chosen->state == kBlasSuccess) return absl::OkStatus();
-    return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("cublasLt has no algorithm for a product of ",
-                                                              Name(types.factor), " into ", Name(types.result)));
+    const BlasResult result = library_->cublasLtMatmulAlgoGetHeuristic(handle, desc_, left_, right_, result_, result_,
+                                                                       preference.get(), 1, chosen, &found);
+    if (result == kBlasNotSupported || result == kBlasArchitectureMismatch) return false;
+    RETURN_IF_ERROR(StatusOfBlas(result, "cublasLtMatmulAlgoGetHeuristic"));
+    return found > 0 && chosen->state == kBlasSuccess;
   };
-  RETURN_IF_ERROR(choose(kAlignedBytes, &aligned_));
+  ASSIGN_OR_RETURN(const bool has_aligned, choose(kAlignedBytes, &aligned_));
+  if (!has_aligned) return false;
   return choose(static_cast<uint32_t>(std::min(SizeOf(types.factor), SizeOf(types.result))), &any_);
 }
 

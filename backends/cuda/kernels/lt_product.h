@@ -17,8 +17,8 @@ namespace tensord::cuda {
 // and one for any. Immutable after Create, so thread-safe.
 class LtProduct {
  public:
-  // The calling thread has entered the context. UNSUPPORTED_ON_DEVICE for sizes that the library does not count to, and
-  // where it has no algorithm.
+  // The calling thread has entered the context. Null for sizes that the library does not count to, and where it has no
+  // algorithm.
   static absl::StatusOr<std::unique_ptr<LtProduct>> Create(const DotPlan& plan, const DotTypes& types,
                                                            const KernelContext& context);
   ~LtProduct();
@@ -34,7 +34,8 @@ class LtProduct {
   absl::Status Describe(const DotPlan& plan, const DotTypes& types);
   absl::Status AddLayout(const BatchedMatrix& matrix, DType dtype, int64_t batch, BlasLtMatrixLayout* layout);
 
-  absl::Status ChooseAll(BlasLtHandle handle, const DotTypes& types);
+  // Returns whether there are algorithms.
+  absl::StatusOr<bool> ChooseAll(BlasLtHandle handle, const DotTypes& types);
 
   const BlasLt* const library_;
   BlasLtMatmulDesc desc_ = nullptr;

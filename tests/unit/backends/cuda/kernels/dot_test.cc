@@ -203,6 +203,28 @@ TEST_F(CudaDotTest, EachCallMayFail) {
                              Arguments({{7, 0}, {0, 6}, {1}, {0}, {}, {}}, DType::kF64, Values::kIntegers));
 }
 
+// Own kernels take its place.
+TEST_F(CudaDotTest, WhatTheLibraryHasNoAlgorithmFor) {
+  for (const DType dtype : {DType::kF16, DType::kF32, DType::kC128}) {
+    for (const BlasResult refusal : {kBlasNotSupported, kBlasArchitectureMismatch}) {
+      for (const long call : {1, 2}) {
+        const std::unique_ptr<Backend> backend = Made();
+        hostCudaFail("cublasLtMatmulAlgoGetHeuristic", call, refusal);
+        ExpectAsOnCpu(backend.get(), kMatrices.Text(dtype), Arguments(kMatrices, dtype, Values::kIntegers), {});
+        hostCudaFail("", 0, 0);
+      }
+    }
+  }
+}
+
+TEST_F(CudaDotTest, MoreMatricesThanACallTakes) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const int64_t batch : {65536, 2 * 65535 + 2}) {
+    const DotCase dot = {{33, batch}, {33, batch}, {0}, {0}, {1}, {1}};
+    ExpectAsOnCpu(backend.get(), dot.Text(DType::kF32), Arguments(dot, DType::kF32, Values::kIntegers), {});
+  }
+}
+
 TEST_F(CudaDotTest, SameBitsAgain) {
   const std::unique_ptr<Backend> backend = Made();
   const std::vector<Literal> arguments = Arguments(kMatrices, DType::kF32, Values::kModest);
