@@ -20,7 +20,7 @@ TENSORD_FN T MinusProduct(T x, T a, T b) { return x - a * b; }
 TENSORD_FN T Over(T x, T y) { return x / y; }
 )";
 
-// A quotient is that of the divisor times a power of two, which neither overflows nor vanishes.
+// A quotient is that of both sides times powers of two, which neither overflows nor vanishes on the way.
 constexpr absl::string_view kComplex = R"(typedef Complex<R> T;
 typedef Complex<f64> Wide;
 TENSORD_FN R RealOf(T x) { return x.re; }
@@ -31,11 +31,15 @@ TENSORD_FN T Times(T x, R by) { return T{x.re * by, x.im * by}; }
 TENSORD_FN T MinusProduct(T x, T a, T b) {
   return T{x.re - (a.re * b.re - a.im * b.im), x.im - (a.re * b.im + a.im * b.re)};
 }
+TENSORD_FN int ExponentOf(T x) {
+  const R most = fmax(fabs(x.re), fabs(x.im));
+  return most == 0 || isinf(most) || isnan(most) ? 0 : ilogb(most);
+}
 TENSORD_FN T Over(T x, T y) {
-  const R most = fmax(fabs(y.re), fabs(y.im));
-  const int exponent = most == 0 || isinf(most) || isnan(most) ? 0 : ilogb(most);
-  const R c = ldexp(y.re, -exponent), d = ldexp(y.im, -exponent), square = c * c + d * d;
-  return T{ldexp((x.re * c + x.im * d) / square, -exponent), ldexp((x.im * c - x.re * d) / square, -exponent)};
+  const int above = ExponentOf(x), below = ExponentOf(y);
+  const R a = ldexp(x.re, -above), b = ldexp(x.im, -above), c = ldexp(y.re, -below), d = ldexp(y.im, -below);
+  const R square = c * c + d * d;
+  return T{ldexp((a * c + b * d) / square, above - below), ldexp((b * c - a * d) / square, above - below)};
 }
 )";
 
