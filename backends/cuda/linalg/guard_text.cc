@@ -29,7 +29,7 @@ constexpr char kGuardSurvey[] = R"(    const i64 b = i / kParts, begin = i % kPa
 constexpr char kGuardLoad[] =
     R"(    const i64 b = i / kElements, e = i % kElements, row = e % kRows, column = e / kRows;
     T x = Number(0, 0);
-    if (is_broken[b]) {
+    if (is_broken[b] && !kKeepsBroken) {
       if (row == column) x = Number(1, 0);
     } else if (!kOnlyLower || row >= column) {
       x = kScales ? Times(a[i], ScaleOf(largest[b])) : a[i];
@@ -49,6 +49,7 @@ KernelText MatrixGuardText(const MatrixGuard& guard, int64_t most_blocks) {
   text.Constant("kOnlyLower", guard.only_lower ? 1 : 0);
   text.Constant("kTurns", guard.turns ? 1 : 0);
   text.Constant("kScales", guard.scales ? 1 : 0);
+  text.Constant("kKeepsBroken", guard.keeps_broken ? 1 : 0);
   text.Add(kScaleOfText);
   text.Each("guard_clear", kGuardParameters, guard.batch, kGuardClear);
   text.EachByBlock("guard_survey", kGuardParameters, guard.batch * parts, kGuardSurvey);

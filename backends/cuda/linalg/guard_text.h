@@ -17,6 +17,7 @@ struct MatrixGuard {
   bool only_lower = false;  // reads the lower triangle alone, and leaves zeros above
   bool turns = false;       // the copy is the conjugate transpose
   bool scales = false;
+  bool keeps_broken = false;  // one that is not finite stays as it is
 };
 
 // Prints it, with pointers to the matrices, to the copies, to an int for each matrix, which becomes 1 where it is not

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/libraries/status.h"
 #include "backends/cuda/linalg/factorizations.h"
+#include "backends/cuda/linalg/guard_text.h"
 #include "backends/cuda/linalg/matrix_kernel.h"
 #include "backends/cuda/linalg/matrix_text.h"
 #include "backends/cuda/linalg/small_kernel.h"
@@ -11,16 +12,32 @@
 namespace tensord::cuda {
 namespace {
 
-// A kernel that begins with reflectors: R above them, as LAPACK's geqrf.
+// Reflectors do not depend on the scale of the matrix, and R does.
+constexpr char kRescaleR[] = R"(    const i64 row = i % kM, column = i / kM % kN;
+    if (row <= column) packed[i] = Times(packed[i], 1 / ScaleOf(largest[i / (kM * kN)]));)";
+
+// A kernel that begins with reflectors: R above them, as LAPACK's geqrf. Numbers that are not finite end no loop of it,
+// and are left to spread.
 class ReflectorsKernel : public MatrixKernel {
  protected:
   explicit ReflectorsKernel(const BoundInstruction& instruction)
       : MatrixKernel(instruction, Refusal::kInternal), k_(std::min(m_, n_)) {
     infos_ = Scratch(batch_ * 4);
+    guarded_.is_broken = Scratch(batch_ * 4);
+    guarded_.largest = Scratch(batch_ * 8);
   }
 
   absl::Status PrepareReflectors(const KernelContext& context) {
     RETURN_IF_ERROR(CheckSizes());
+    const MatrixGuard guard = {
+        .dtype = dtype_, .rows = m_, .columns = n_, .batch = batch_, .scales = true, .keeps_broken = true};
+    ASSIGN_OR_RETURN(guarded_.load, context.compiler->Compile(MatrixGuardText(guard, MostBlocks(context))));
+    MatrixText text(dtype_, MostBlocks(context));
+    text.Constant("kM", m_);
+    text.Constant("kN", n_);
+    text.Add(kScaleOfText);
+    text.Each("rescale_r", "const u64* largest, T* packed", batch_ * m_ * n_, kRescaleR);
+    ASSIGN_OR_RETURN(rescale_, context.compiler->Compile(text.Take()));
     ASSIGN_OR_RETURN(
         work_, AskSolver(context.libraries, "cusolverDnXgeqrf_bufferSize", [&](const SolverScope& s, SolverWork* work) {
           return s.library->cusolverDnXgeqrf_bufferSize(s.handle, s.params, m_, n_, types_.type, nullptr, m_,
@@ -33,12 +50,7 @@ class ReflectorsKernel : public MatrixKernel {
 
   // Of A, into `packed` and `tau`.
   absl::Status EnqueueReflectors(const Launch& launch, const SolverScope& s, CuAddress packed, CuAddress tau) const {
-    const Driver& driver = launch.handles->libraries().driver();
-    RETURN_IF_ERROR(
-        StatusOf(driver,
-                 driver.cuMemcpyDtoDAsync_v2(packed, launch.operands[0],
-                                             static_cast<size_t>(batch_ * m_ * n_ * SizeOf(dtype_)), launch.stream),
-                 "cuMemcpyDtoDAsync"));
+    RETURN_IF_ERROR(guarded_.Enqueue(launch, packed));
     std::vector<char> host(work_.host_bytes);
     for (int64_t b = 0; b < batch_; ++b) {
       RETURN_IF_ERROR(StatusOfSolver(
@@ -48,12 +60,15 @@ class ReflectorsKernel : public MatrixKernel {
               host.data(), work_.host_bytes, Info(infos_.at(launch), b)),
           "cusolverDnXgeqrf"));
     }
+    RETURN_IF_ERROR(rescale_->Enqueue(launch.stream, {guarded_.largest.at(launch), packed}));
     return EnqueueJudgement(launch);
   }
 
   const int64_t k_;
 
  private:
+  GuardedMatrices guarded_;
+  std::shared_ptr<const LoadedKernel> rescale_;
   SolverWork work_;
   ScratchPart device_work_;
 };
@@ -107,8 +122,8 @@ class QrKernel final : public ReflectorsKernel {
           int elements = 0;
           const SolverResult result =
               ask(s.handle, Narrow(m_), Narrow(columns_), Narrow(k_), nullptr, Narrow(m_), nullptr, &elements);
-          asked->device_bytes = static_cast<size_t>(elements);
-          return result;
+          asked->device_bytes = static_cast<size_t>(std::max(elements, 0));
+          return elements < 0 ? kSolverInvalidValue : result;  // more than 32 bits count
         }));
     work_elements_ = static_cast<int>(work.device_bytes);
     work_ = Scratch(work_elements_ * SizeOf(dtype_));
