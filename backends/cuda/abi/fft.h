@@ -18,6 +18,7 @@ inline constexpr FftResult kFftAllocFailed = 2;
 inline constexpr FftResult kFftInvalidValue = 4;
 inline constexpr FftResult kFftExecFailed = 6;
 inline constexpr FftResult kFftInvalidSize = 8;
+inline constexpr FftResult kFftNotSupported = 16;
 
 // cufftType, and directions.
 inline constexpr int kFftR2C = 0x2a, kFftC2R = 0x2c, kFftC2C = 0x29;

@@ -22,9 +22,10 @@ absl::Status FftLines::Open(const FftLinesTask& task) {
   size_t bytes = 0;
   const FftResult made =
       library_->cufftMakePlanMany64(plan_, 1, &length, nullptr, 1, 0, nullptr, 1, 0, task.type, task.lines, &bytes);
-  if (made == kFftInvalidSize) {
+  if (made == kFftInvalidSize || made == kFftInvalidValue || made == kFftNotSupported) {
     return Refuse(Refusal::kUnsupportedOnDevice,
-                  absl::StrCat("cuFFT has no transform of ", task.lines, " lines of ", task.length, " numbers"));
+                  absl::StrCat("cuFFT has no transform of ", task.lines, " lines of ", task.length, " numbers: ",
+                               StatusOfFft(made, "cufftMakePlanMany64").message(), "; compute it on the device cpu"));
   }
   work_bytes_ = static_cast<int64_t>(bytes);
   return StatusOfFft(made, "cufftMakePlanMany64");

@@ -56,6 +56,14 @@ absl::Status MatrixKernel::CheckSizes() const {
                                                             " has matrices of ", m_, " x ", n_));
 }
 
+absl::StatusOr<SolverWork> MatrixKernel::AskSolver(
+    Libraries* libraries, absl::string_view function,
+    absl::FunctionRef<SolverResult(const SolverScope&, SolverWork*)> ask) const {
+  const std::string task = absl::StrCat(name_, " of ", m_, " x ", n_, " ", Name(dtype_),
+                                        batch_ > 1 ? absl::StrCat(", ", batch_, " matrices") : "");
+  return cuda::AskSolver(libraries, task, function, ask);
+}
+
 absl::Status MatrixKernel::Judge(const KernelContext& context, bool broken_diagonals) {
   judges_ = true;
   MatrixText text(dtype_, MostBlocks(context));

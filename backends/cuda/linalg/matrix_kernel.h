@@ -55,6 +55,10 @@ class MatrixKernel : public Kernel {
   // Enqueues it; `results` are those with the diagonals.
   absl::Status EnqueueJudgement(const Launch& launch, CuAddress results = 0) const;
 
+  // Asks for the workspaces of a function on matrices of the operand, see solver_call.h.
+  absl::StatusOr<SolverWork> AskSolver(Libraries* libraries, absl::string_view function,
+                                       absl::FunctionRef<SolverResult(const SolverScope&, SolverWork*)> ask) const;
+
   // Returns a text's most blocks.
   static int64_t MostBlocks(const KernelContext& context);
   // Checks that sizes are within what cuSOLVER counts to.

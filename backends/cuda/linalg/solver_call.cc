@@ -1,6 +1,8 @@
 #include "backends/cuda/linalg/solver_call.h"
 
+#include "absl/strings/str_cat.h"
 #include "backends/cuda/libraries/status.h"
+#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -45,13 +47,20 @@ SolverTypes SolverTypesOf(DType dtype) {
   }
 }
 
-absl::StatusOr<SolverWork> AskSolver(Libraries* libraries, absl::string_view function,
+absl::StatusOr<SolverWork> AskSolver(Libraries* libraries, absl::string_view task, absl::string_view function,
                                      absl::FunctionRef<SolverResult(const SolverScope&, SolverWork*)> ask) {
   ASSIGN_OR_RETURN(const Solver* const library, libraries->solver());
   Questioner questioner(library);
   RETURN_IF_ERROR(questioner.Open());
   SolverWork work;
-  RETURN_IF_ERROR(StatusOfSolver(ask(questioner.scope(), &work), function));
+  const SolverResult result = ask(questioner.scope(), &work);
+  if (result == kSolverInvalidValue || result == kSolverNotSupported) {
+    return Refuse(
+        Refusal::kUnsupportedOnDevice,
+        absl::StrCat("cuSOLVER does not take the sizes of ", task, ": ", StatusOfSolver(result, function).message(),
+                     "; compute it on the device cpu, or of smaller matrices"));
+  }
+  RETURN_IF_ERROR(StatusOfSolver(result, function));
   return work;
 }
 

@@ -37,8 +37,9 @@ struct SolverWork {
 };
 
 // Has a function ask for its workspaces, with a handle that goes again. The calling thread has entered the context.
-// `function` is what fails, in its message.
-absl::StatusOr<SolverWork> AskSolver(Libraries* libraries, absl::string_view function,
+// `function` is what fails, in its message. UNSUPPORTED_ON_DEVICE where it refuses its arguments, as functions do for
+// `task` where sizes are beyond theirs.
+absl::StatusOr<SolverWork> AskSolver(Libraries* libraries, absl::string_view task, absl::string_view function,
                                      absl::FunctionRef<SolverResult(const SolverScope&, SolverWork*)> ask);
 
 // Returns the scope of a lane's run.

@@ -96,6 +96,19 @@ TEST_F(CudaFftTest, ALineThatIsNotFiniteIsAlone) {
   }
 }
 
+TEST_F(CudaFftTest, SizesThatTheLibraryRefuses) {
+  const ConcreteType type = {DType::kC64, {4, 6}};
+  for (const FftResult result : {kFftInvalidSize, kFftInvalidValue, kFftNotSupported}) {
+    const std::unique_ptr<Backend> backend = Made();
+    hostCudaFail("cufftMakePlanMany64", 1, result);
+    const auto refused =
+        Run(backend.get(), TransformText(type, "fft", {0}), {RandomLiteral(type, Values::kModest, &random_)});
+    hostCudaFail("", 0, 0);
+    EXPECT_EQ(ReasonOf(refused.status()), "UNSUPPORTED_ON_DEVICE") << result;
+    EXPECT_NE(refused.status().message().find("6 lines of 4 numbers"), std::string::npos) << refused.status();
+  }
+}
+
 TEST_F(CudaFftTest, EachCallMayFail) {
   const ConcreteType type = {DType::kC64, {4, 6}};
   ExpectFailuresLeaveNothing({"cufftCreate", "cufftSetAutoAllocation", "cufftMakePlanMany64", "cufftSetStream",
