@@ -28,6 +28,9 @@ int Eigenvalues(int n, ComplexDouble* a, int lda, ComplexDouble* w, ComplexDoubl
 
 bool IsMode(int mode) { return mode == kSolverVectors || mode == kSolverNoVectors; }
 
+// As cuSOLVER counts.
+bool IsBatch(int64_t n, int64_t batch) { return batch >= 1 && batch <= 16384 && batch * n * n <= INT32_MAX; }
+
 // The workspaces of a batch: those of its matrices.
 Workspace WorkspaceOfBatch(int type, int64_t n, int64_t batch) {
   Workspace work = WorkspaceOf(type, n, n);
@@ -128,7 +131,7 @@ HOST_CUDA_EXPORT SolverResult cusolverDnXsyevBatched_bufferSize(SolverHandle han
                                                                 size_t* device_bytes, size_t* host_bytes,
                                                                 int64_t batch) {
   HOST_ENTER_SOLVER();
-  if (w_type != RealTypeOf(type) || !IsMode(mode) || !IsUplo(uplo) || batch < 1) return kSolverInvalidValue;
+  if (w_type != RealTypeOf(type) || !IsMode(mode) || !IsUplo(uplo) || !IsBatch(n, batch)) return kSolverInvalidValue;
   if (const SolverResult result = TellWork({handle, params, type, compute_type}, {n, n, lda}, device_bytes, host_bytes);
       result != kSolverSuccess) {
     return result;
@@ -145,7 +148,7 @@ HOST_CUDA_EXPORT SolverResult cusolverDnXsyevBatched(SolverHandle handle, Solver
   HOST_ENTER_SOLVER();
   if (const SolverResult result = Call{handle, params, type, compute_type}.Check(); result != 0) return result;
   const Matrix matrices = {n, n * batch, lda};
-  if (batch < 1 || !Matrix{n, n, lda}.IsSound()) return kSolverInvalidValue;
+  if (!IsBatch(n, batch) || !Matrix{n, n, lda}.IsSound()) return kSolverInvalidValue;
   const Workspace work = WorkspaceOfBatch(type, n, batch);
   char* filled = nullptr;
   int* const to_info = RevealVector<int>(info, batch);

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/libraries/status.h"
 #include "backends/cuda/linalg/guard_text.h"
@@ -18,7 +21,15 @@ constexpr char kEighValues[] = R"(    const i64 b = i / kN;
 
 constexpr char kEighVectors[] = R"(    if (is_broken[i / (kN * kN)]) vectors[i] = NotANumber();)";
 
-// Eigenvalues of Hermitian matrices, in the place of the vectors: of a batch by one call where the library has it.
+// The library solves so many matrices at once, of elements that 32 bits count.
+constexpr int64_t kMostSolvedAtOnce = 16384;
+// Larger matrices fill the device one after the other.
+constexpr int64_t kMostBatchedSize = 512;
+// cuSOLVER 11.7.2 is the first whose batches of C64 are right where the lower triangle is read.
+constexpr int kRightBatchesOfC64 = 11702;
+
+// Eigenvalues of Hermitian matrices, in the place of the vectors: by the function of batches where the library has it.
+// The size alone decides, not the batch: a matrix has the same bits alone and in one.
 class EighKernel final : public MatrixKernel {
  public:
   explicit EighKernel(const BoundInstruction& instruction)
@@ -43,7 +54,7 @@ class EighKernel final : public MatrixKernel {
     text.Each("write_vectors", kEighParameters, has_vectors_ ? batch_ * n_ * n_ : 0, kEighVectors);
     ASSIGN_OR_RETURN(finish_, context.compiler->Compile(text.Take()));
     ASSIGN_OR_RETURN(const Solver* const library, context.libraries->solver());
-    is_batched_ = batch_ > 1 && library->cusolverDnXsyevBatched != nullptr;
+    ASSIGN_OR_RETURN(is_batched_, HasBatches(*library));
     ASSIGN_OR_RETURN(work_, AskSolver(context.libraries,
                                       is_batched_ ? "cusolverDnXsyevBatched_bufferSize" : "cusolverDnXsyevd_bufferSize",
                                       [&](const SolverScope& s, SolverWork* work) {
@@ -51,7 +62,7 @@ class EighKernel final : public MatrixKernel {
                                                    ? s.library->cusolverDnXsyevBatched_bufferSize(
                                                          s.handle, s.params, mode(), kBlasLower, n_, types_.type,
                                                          nullptr, n_, types_.real_type, nullptr, types_.type,
-                                                         &work->device_bytes, &work->host_bytes, batch_)
+                                                         &work->device_bytes, &work->host_bytes, at_once_)
                                                    : s.library->cusolverDnXsyevd_bufferSize(
                                                          s.handle, s.params, mode(), kBlasLower, n_, types_.type,
                                                          nullptr, n_, types_.real_type, nullptr, types_.type,
@@ -78,13 +89,25 @@ class EighKernel final : public MatrixKernel {
  private:
   int mode() const { return has_vectors_ ? kSolverVectors : kSolverNoVectors; }
 
+  absl::StatusOr<bool> HasBatches(const Solver& library) const {
+    if (library.cusolverDnXsyevBatched == nullptr || n_ > kMostBatchedSize) return false;
+    int version = 0;
+    RETURN_IF_ERROR(StatusOfSolver(library.cusolverGetVersion(&version), "cusolverGetVersion"));
+    return dtype_ != DType::kC64 || version >= kRightBatchesOfC64;
+  }
+
   absl::Status EnqueueBatch(const Launch& launch, const SolverScope& s, CuAddress a, CuAddress values) const {
     std::vector<char> host(work_.host_bytes);
-    return StatusOfSolver(s.library->cusolverDnXsyevBatched(
-                              s.handle, s.params, mode(), kBlasLower, n_, types_.type, Pointer(a), n_, types_.real_type,
-                              Pointer(values), types_.type, Pointer(device_work_.at(launch)), work_.device_bytes,
-                              host.data(), work_.host_bytes, Info(infos_.at(launch), 0), batch_),
-                          "cusolverDnXsyevBatched");
+    for (int64_t b = 0; b < batch_; b += at_once_) {
+      RETURN_IF_ERROR(StatusOfSolver(
+          s.library->cusolverDnXsyevBatched(
+              s.handle, s.params, mode(), kBlasLower, n_, types_.type, Pointer(Element(a, b * n_ * n_, dtype_)), n_,
+              types_.real_type, Pointer(Element(values, b * n_, real_)), types_.type, Pointer(device_work_.at(launch)),
+              work_.device_bytes, host.data(), work_.host_bytes, Info(infos_.at(launch), b),
+              std::min(at_once_, batch_ - b)),
+          "cusolverDnXsyevBatched"));
+    }
+    return absl::OkStatus();
   }
   absl::Status EnqueueEach(const Launch& launch, const SolverScope& s, CuAddress a, CuAddress values) const {
     std::vector<char> host(work_.host_bytes);
@@ -101,6 +124,9 @@ class EighKernel final : public MatrixKernel {
 
   const bool has_vectors_;
   bool is_batched_ = false;
+  // Matrices of a call of the function of batches.
+  const int64_t at_once_ = std::max<int64_t>(
+      1, std::min({batch_, kMostSolvedAtOnce, std::numeric_limits<int32_t>::max() / std::max<int64_t>(1, n_* n_)}));
   GuardedMatrices guarded_;
   ScratchPart a_;  // of values alone
   SolverWork work_;

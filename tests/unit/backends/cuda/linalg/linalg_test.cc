@@ -1,5 +1,6 @@
 // The family linalg on cuSOLVER: the properties of its results, and the matrices at which it ends or gives NaN.
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "absl/strings/match.h"
@@ -329,6 +330,110 @@ TEST_F(CudaLinalgTest, NumbersFarFromOne) {
   }
 }
 
+// A size that a function of cuSOLVER does not take is refused, with what to do.
+TEST_F(CudaLinalgTest, SizesThatTheLibraryRefuses) {
+  const Literal a = RandomMatrices(DType::kF64, {34, 34}, &small_random_);
+  const std::pair<absl::string_view, const char*> kCalls[] = {{"Eig", "cusolverDnXgeev_bufferSize"},
+                                                              {"Qr", "cusolverDnXgeqrf_bufferSize"},
+                                                              {"Qr", "cusolverDnDorgqr_bufferSize"},
+                                                              {"Eigh", "cusolverDnXsyevBatched_bufferSize"}};
+  for (const auto& [op, function] : kCalls) {
+    for (const SolverResult result : {kSolverInvalidValue, kSolverNotSupported}) {
+      const std::unique_ptr<Backend> backend = Made();
+      hostCudaFail(function, 1, result);
+      const auto refused = Run(backend.get(), TextOf(op, 2, {a}), {a});
+      hostCudaFail("", 0, 0);
+      EXPECT_EQ(ReasonOf(refused.status()), "UNSUPPORTED_ON_DEVICE") << function;
+      for (const absl::string_view part : {op, absl::string_view("34 x 34 f64"), absl::string_view("device cpu")}) {
+        EXPECT_TRUE(absl::StrContains(refused.status().message(), part)) << refused.status();
+      }
+    }
+  }
+}
+
+// Numbers next to the largest: quotients of complex numbers.
+TEST_F(CudaLinalgTest, NumbersNextToTheLargest) {
+  using C = std::complex<float>;
+  const std::unique_ptr<Backend> backend = Made();
+  const Tolerance close = {.norm_relative = 1e-5};
+  const Literal a = LiteralOf(std::vector<C>{{3e38f, 0}, {3e38f, 0}, {1, 0}, {2, 0}}, {2, 2});
+  const Literal b = LiteralOf(std::vector<C>{{3e38f, 3e38f}, {3e38f, 3e38f}}, {2, 1});
+  const Literal one = LiteralOf(std::vector<C>{{3e38f, 3e38f}}, {1, 1});
+  const std::string triangle = TextOf("TriangularSolve", 1, {one, one}, " {left_side = true, lower = true}");
+  ExpectAsOnCpu(backend.get(), TextOf("Lu", 4, {a}), {a}, close);
+  ExpectAsOnCpu(backend.get(), TextOf("Solve", 1, {a, b}), {a, b}, close);
+  for (const std::string& text : {TextOf("Solve", 1, {one, one}), triangle}) {
+    const auto got = Run(backend.get(), text, {one, one});
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(Difference((*got)[0], LiteralOf(std::vector<C>{{1, 0}}, {1, 1}), close), "") << text;
+  }
+}
+
+// R has the scale of the matrix; Q, reflectors and their factors have none.
+TEST_F(CudaLinalgTest, ReflectorsOfNumbersFarFromOne) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const int64_t n : {2, 34}) {
+    const auto size = static_cast<size_t>(n);
+    std::vector<float> values(size * size, 0);
+    for (size_t i = 0; i < size; ++i) values[i * (size + 1)] = 1;
+    values[0] = 3;
+    values[1] = values[size] = 1;
+    for (const float scale : {0x1p126f, 0x1p-130f}) {
+      std::vector<float> scaled = values;
+      for (float& x : scaled) x *= scale;
+      const Literal ordinary = LiteralOf(values, {n, n}), far = LiteralOf(scaled, {n, n});
+      for (const absl::string_view op : {"Qr", "HouseholderQr"}) {
+        auto want = Run(cpu_.get(), TextOf(op, 2, {ordinary}), {ordinary});
+        const auto got = Run(backend.get(), TextOf(op, 2, {far}), {far});
+        ASSERT_TRUE(want.ok() && got.ok()) << want.status() << got.status();
+        const auto r = (*want)[op == "Qr" ? 1 : 0].mutable_values<float>();
+        for (size_t i = 0; i < r.size(); ++i) r[i] *= i % size <= i / size ? scale : 1;
+        for (size_t i = 0; i < 2; ++i) {
+          EXPECT_EQ(Difference((*got)[i], (*want)[i], {.norm_relative = 1e-5}), "") << op << " " << n << " " << scale;
+        }
+      }
+    }
+  }
+}
+
+// More than the library solves in a call; the last ones have the bits that they have alone.
+TEST_F(CudaLinalgTest, ManyHermitianMatrices) {
+  auto made =
+      MakeCudaBackend({.libraries = libraries_.get(), .tensor_bytes = 1024 * kMiB, .host_memory = host_memory_});
+  ASSERT_TRUE(made.ok()) << made.status();
+  constexpr int64_t kSize = 33, kBatch = 16384 + 2, kElements = kSize * kSize;
+  Literal all = LiteralOf(std::vector<float>(kElements * kBatch), {kSize, kSize, kBatch});
+  Literal last = LiteralOf(std::vector<float>(kElements), {kSize, kSize});
+  const auto values = all.mutable_values<float>(), last_values = last.mutable_values<float>();
+  for (size_t i = 0; i < values.size(); i += kSize + 1) values[i] = static_cast<float>(i % 101);
+  for (size_t i = 0; i < kElements; ++i) {
+    last_values[i] = values[values.size() - kElements + i] += static_cast<float>(i % kSize + i / kSize) / 7;
+  }
+  const auto got = Run(made->get(), TextOf("EighValues", 1, {all}), {all});
+  const auto alone = Run(made->get(), TextOf("EighValues", 1, {last}), {last});
+  ASSERT_TRUE(got.ok()) << got.status();
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  const auto all_values = (*got)[0].values<float>(), alone_values = (*alone)[0].values<float>();
+  for (size_t i = 0; i < kSize; ++i) EXPECT_EQ(all_values[all_values.size() - kSize + i], alone_values[i]) << i;
+}
+
+// cuSOLVER before 11.7.2 has wrong vectors of batches of C64.
+TEST_F(CudaLinalgTest, OldBatchesOfC64AreLeftAlone) {
+  const std::unique_ptr<Backend> backend = Made();
+  auto* const solver = const_cast<Solver*>(*libraries_->solver());
+  solver->cusolverGetVersion = [](int* version) {
+    *version = 11701;
+    return kSolverSuccess;
+  };
+  const auto calls = [&] { return hostCudaCalls("cusolverDnXsyevBatched"); };
+  for (const DType dtype : {DType::kC64, DType::kC128}) {
+    const long before = calls();
+    ExpectCallProperties(backend.get(),
+                         LinalgCall(LinalgOp::kEigh, {RandomMatrices(dtype, {34, 34, 2}, &small_random_)}));
+    EXPECT_EQ(calls() > before, dtype == DType::kC128);
+  }
+}
+
 // An older library is opened, and has the functions of its time.
 TEST_F(CudaLinalgTest, OlderLibraries) {
   const std::unique_ptr<Backend> backend = Made();
@@ -356,10 +461,12 @@ TEST_F(CudaLinalgTest, EachCallMayFail) {
                               "cublasSetWorkspace_v2", "cublasDtrsm_v2_64"},
                              TextOf("TriangularSolve", 1, {one, one}), {one, one});
   ExpectFailuresLeaveNothing({"cusolverDnXgeqrf_bufferSize", "cusolverDnXgeqrf"}, TextOf("Qr", 2, {one}), {one});
-  ExpectFailuresLeaveNothing({"cusolverDnXsyevBatched"}, TextOf("Eigh", 2, {a}), {a});
-  ExpectFailuresLeaveNothing({"cusolverDnXsyevd_bufferSize", "cusolverDnXsyevd"}, TextOf("Eigh", 2, {one}), {one});
+  ExpectFailuresLeaveNothing({"cusolverDnXsyevBatched_bufferSize", "cusolverDnXsyevBatched"}, TextOf("Eigh", 2, {a}),
+                             {a});
   ExpectFailuresLeaveNothing({"cusolverDnXgesvd_bufferSize", "cusolverDnXgesvd"}, TextOf("Svd", 3, {one}), {one});
   ExpectFailuresLeaveNothing({"cusolverDnXgeev_bufferSize", "cusolverDnXgeev"}, TextOf("Eig", 2, {one}), {one});
+  const_cast<Solver*>(*libraries_->solver())->cusolverDnXsyevBatched = nullptr;
+  ExpectFailuresLeaveNothing({"cusolverDnXsyevd_bufferSize", "cusolverDnXsyevd"}, TextOf("Eigh", 2, {one}), {one});
 }
 
 }  // namespace
