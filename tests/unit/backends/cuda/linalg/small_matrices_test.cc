@@ -1,5 +1,6 @@
 // Texts that decompose small matrices: by properties, by scale, at the edges, and under NVIDIA's compiler.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -308,7 +309,7 @@ TEST_F(SmallMatricesTest, TheFirstMatrixThatDoesNotConvergeIsRefused) {
       Lanes::Loan lane = *lanes.Borrow();
       const auto in = *memory->Allocate(8 * n * n * batch), out = *memory->Allocate(8 * n * batch);
       ASSERT_TRUE(lane->Upload(reinterpret_cast<CuAddress>(in->address()), a.bytes().data(), 8 * n * n * batch).ok());
-      CudaSession session(context, memory, std::move(lane));
+      CudaSession session(context, memory, std::move(lane), /*most_ahead=*/std::chrono::hours(1));
       const absl::Status run = session.Run(**program, {in->address(), out->address()}, {}, {});
       ASSERT_TRUE(run.ok()) << run;
       const absl::Status finished = session.Finish();
