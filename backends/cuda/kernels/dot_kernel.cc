@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/kernels/copy_text.h"
 #include "backends/cuda/kernels/dot_plan.h"
-#include "backends/cuda/kernels/lt_batches.h"
+#include "backends/cuda/kernels/lt_product.h"
 #include "backends/cuda/kernels/own_product_kernels.h"
 #include "backends/cuda/kernels/product_space.h"
 #include "backends/cuda/kernels/small_product_text.h"
@@ -59,6 +59,73 @@ struct DotCopy {
   int64_t bytes = 0;                           // of the dense side, in scratch
   int64_t offset = 0;                          // of it
 };
+
+// The most blocks that a grid has along the axis on which kernels count matrices.
+constexpr int64_t kMostLtBatch = 65535;
+
+absl::StatusOr<std::unique_ptr<LtProduct>> LtPart(DotPlan plan, int64_t batch, const DotTypes& types,
+                                                  const KernelContext& context) {
+  plan.batch = batch;
+  return LtProduct::Create(plan, types, context);
+}
+
+// A product of batches of matrices by cublasLt: in one call, or in parts of a batch for which it has an algorithm.
+// Immutable after Create, so thread-safe.
+class LtBatches {
+ public:
+  // The calling thread has entered the context. Null where the library has no algorithm for parts either.
+  static absl::StatusOr<std::unique_ptr<LtBatches>> Create(const DotPlan& plan, const DotTypes& types,
+                                                           const KernelContext& context);
+
+  // Enqueues result = left · right, with the workspace, the stream and the handle of the launch.
+  absl::Status Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress result) const;
+  int64_t workspace_bytes() const;
+  int64_t num_calls() const;
+
+ private:
+  LtBatches(const DotPlan& plan, const DotTypes& types, int64_t part);
+
+  const int64_t batch_, part_;                             // matrices of all, and of a call
+  const int64_t left_bytes_, right_bytes_, result_bytes_;  // between matrices
+  std::unique_ptr<LtProduct> whole_, rest_;                // of a part, and of the last one if it is smaller
+};
+
+LtBatches::LtBatches(const DotPlan& plan, const DotTypes& types, int64_t part)
+    : batch_(plan.batch),
+      part_(part),
+      left_bytes_(plan.left.matrix.batch_stride * SizeOf(types.factor)),
+      right_bytes_(plan.right.matrix.batch_stride * SizeOf(types.factor)),
+      result_bytes_(plan.result.batch_stride * SizeOf(types.result)) {}
+
+absl::StatusOr<std::unique_ptr<LtBatches>> LtBatches::Create(const DotPlan& plan, const DotTypes& types,
+                                                             const KernelContext& context) {
+  for (const int64_t part : {plan.batch, kMostLtBatch}) {
+    if (part > plan.batch) break;
+    std::unique_ptr<LtBatches> batches(new LtBatches(plan, types, part));
+    ASSIGN_OR_RETURN(batches->whole_, LtPart(plan, part, types, context));
+    if (batches->whole_ == nullptr) continue;
+    const int64_t rest = plan.batch % part;
+    if (rest == 0) return batches;
+    ASSIGN_OR_RETURN(batches->rest_, LtPart(plan, rest, types, context));
+    if (batches->rest_ != nullptr) return batches;
+  }
+  return nullptr;
+}
+
+absl::Status LtBatches::Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress result) const {
+  for (int64_t b = 0; b < batch_; b += part_) {
+    const LtProduct& product = batch_ - b < part_ ? *rest_ : *whole_;
+    const auto at = [b](CuAddress base, int64_t bytes) { return base + static_cast<CuAddress>(b * bytes); };
+    RETURN_IF_ERROR(product.Enqueue(launch, at(left, left_bytes_), at(right, right_bytes_), at(result, result_bytes_)));
+  }
+  return absl::OkStatus();
+}
+
+int64_t LtBatches::workspace_bytes() const {
+  return std::max(whole_->workspace_bytes(), rest_ == nullptr ? 0 : rest_->workspace_bytes());
+}
+
+int64_t LtBatches::num_calls() const { return CeilDiv(batch_, part_); }
 
 class DotKernel final : public Kernel {
  public:
