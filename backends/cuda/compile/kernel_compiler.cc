@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/cuda/libraries/status.h"
+#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -131,6 +132,11 @@ absl::StatusOr<std::string> KernelCompiler::ImageOf(const std::string& source) c
   const NvrtcResult result = compilation.Compile(options);
   if (result == kNvrtcCompilation) {
     return absl::InternalError(absl::StrCat("NVRTC refuses the text of a kernel: ", compilation.Log()));
+  }
+  if (result == kNvrtcInvalidOption) {  // all others are of every version
+    return Refuse(Refusal::kUnsupportedOnDevice,
+                  absl::StrCat(version_, " refuses ", architecture_, ": ", compilation.Log(),
+                               "; install an NVRTC that knows the device, see cuda.libraries"));
   }
   RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, result, "nvrtcCompileProgram"));
   return compilation.Image();

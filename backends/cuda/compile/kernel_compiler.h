@@ -35,7 +35,8 @@ class KernelCompiler {
   const std::shared_ptr<Context>& context() const { return context_; }
 
   // Compiles and loads a kernel that has something to compute. The calling thread has entered the context. INTERNAL
-  // with the compiler's log for a text that it refuses; OUT_OF_MEMORY.
+  // with the compiler's log for a text that it refuses; UNSUPPORTED_ON_DEVICE for a device that is newer than NVRTC;
+  // OUT_OF_MEMORY.
   absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const KernelText& kernel);
 
  private:

@@ -339,5 +339,17 @@ TEST_F(EdgesTest, OperandsThatShareMemory) {
        {Any(DType::kI32, {5, 6}), LiteralOf(std::vector<int32_t>{0, 2})});
 }
 
+// NVRTC refuses the option that names the device.
+TEST_F(EdgesTest, ADeviceThatIsNewerThanTheCompiler) {
+  const std::vector<Literal> arguments = {Any(DType::kF32, {3})};
+  hostCudaFail("nvrtcCompileProgram", 1, kNvrtcInvalidOption);
+  const auto refused = Run(backend_.get(), TextOf("  %y = negate(%a)", arguments), arguments);
+  hostCudaFail("", 0, 0);
+  EXPECT_EQ(ReasonOf(refused.status()), "UNSUPPORTED_ON_DEVICE") << refused.status();
+  for (const char* part : {"nvrtc 13.0", "sm_", "cuda.libraries"}) {
+    EXPECT_NE(refused.status().message().find(part), std::string::npos) << refused.status();
+  }
+}
+
 }  // namespace
 }  // namespace tensord::cuda
