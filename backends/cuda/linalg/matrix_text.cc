@@ -31,12 +31,12 @@ TENSORD_FN T Times(T x, R by) { return T{x.re * by, x.im * by}; }
 TENSORD_FN T MinusProduct(T x, T a, T b) {
   return T{x.re - (a.re * b.re - a.im * b.im), x.im - (a.re * b.im + a.im * b.re)};
 }
-TENSORD_FN int ExponentOf(T x) {
+TENSORD_FN int QuotientExponent(T x) {
   const R most = fmax(fabs(x.re), fabs(x.im));
   return most == 0 || isinf(most) || isnan(most) ? 0 : ilogb(most);
 }
 TENSORD_FN T Over(T x, T y) {
-  const int above = ExponentOf(x), below = ExponentOf(y);
+  const int above = QuotientExponent(x), below = QuotientExponent(y);
   const R a = ldexp(x.re, -above), b = ldexp(x.im, -above), c = ldexp(y.re, -below), d = ldexp(y.im, -below);
   const R square = c * c + d * d;
   return T{ldexp((a * c + b * d) / square, above - below), ldexp((b * c - a * d) / square, above - below)};
