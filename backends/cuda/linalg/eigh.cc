@@ -91,9 +91,10 @@ class EighKernel final : public MatrixKernel {
 
   absl::StatusOr<bool> HasBatches(const Solver& library) const {
     if (library.cusolverDnXsyevBatched == nullptr || n_ > kMostBatchedSize) return false;
+    if (dtype_ != DType::kC64) return true;
     int version = 0;
     RETURN_IF_ERROR(StatusOfSolver(library.cusolverGetVersion(&version), "cusolverGetVersion"));
-    return dtype_ != DType::kC64 || version >= kRightBatchesOfC64;
+    return version >= kRightBatchesOfC64;
   }
 
   absl::Status EnqueueBatch(const Launch& launch, const SolverScope& s, CuAddress a, CuAddress values) const {
