@@ -62,7 +62,8 @@ constexpr Pass kRepeatForReductions = {
     &RepeatForReductions};
 constexpr Pass kPermuteProducts = {
     "permute_products", "Lets products write their results in the order in which they are read.", &PermuteProducts};
-constexpr Pass kRepeatConverts = {"repeat_converts", "Converts to a wider dtype again in each kernel that reads it.",
+constexpr Pass kRepeatConverts = {"repeat_converts",
+                                  "Converts slices of the narrow tensor to a wider dtype, not slices of the wide one.",
                                   &RepeatConverts};
 constexpr Pass kOrderBroadcasts = {
     "order_broadcasts", "Transposes a tensor before it is repeated, not once for each repetition.", &OrderBroadcasts};

@@ -5,11 +5,10 @@
 
 namespace tensord {
 
-// Converts a tensor to a wider dtype again for each kernel that reads it: reductions along other axes than the first
-// one, and slices, which are taken of the narrow tensor. Each then reads the narrow tensor; if these were all of its
-// readers, the wide one is never stored. For devices that fuse, after all passes that would join equal nodes.
+// Converts a tensor to a wider dtype again for slices of it, which are taken of the narrow tensor. For devices that
+// fuse, after all passes that would join equal nodes.
 //
-// Example: y = convert(x); a = reduce(y) along 0; b = reduce(y) along 1 becomes b = reduce(convert(x)) along 1.
+// Example: y = convert(x); a = reduce(y); b = slice(y) becomes b = convert(slice(x)).
 absl::StatusOr<bool> RepeatConverts(Graph* graph, const PassOptions& options);
 
 }  // namespace tensord

@@ -21,6 +21,8 @@ namespace {
 constexpr size_t kMostOps = 16;
 // Stored bytes that may be read again for each byte that is neither written nor read.
 constexpr int64_t kReadsOfAByte = 2;
+// Bytes that count for one of a value that its kernel would not store otherwise.
+constexpr int64_t kBytesOfAStoredByte = 3;
 
 using Axes = std::vector<int64_t>;
 
@@ -146,9 +148,7 @@ class Search {
   const Node& Producer(ValueId value) const { return graph_.nodes()[static_cast<size_t>(graph_.producer(value))]; }
 
   std::vector<int32_t> CheapOps(ValueId root) const {
-    if (is_stored_[ValueIndex(root)] || !IsElementwise(Producer(root))) return {};
-    const std::optional<int64_t> bytes = StaticBytes(graph_.type(root));
-    if (!bytes.has_value()) return {};
+    if (!IsElementwise(Producer(root))) return {};
     std::set<int32_t> ops, leaves;
     std::vector<ValueId> open = {root};
     int64_t read = 0;
@@ -162,27 +162,29 @@ class Search {
         if (ops.size() > kMostOps) return {};
         open.insert(open.end(), node.operands.begin(), node.operands.end());
       } else if (leaves.insert(value.index).second) {
-        const std::optional<int64_t> leaf = BytesToRead(value);
-        if (!leaf.has_value()) return {};
-        read += *leaf;
+        const std::optional<int64_t> bytes = BytesToRead(value);
+        if (!bytes.has_value()) return {};
+        read += *bytes;
       }
     }
-    if (read > kReadsOfAByte * *bytes) return {};
-    return {ops.begin(), ops.end()};
+    const int64_t own = SizeOf(graph_.type(root).dtype);
+    const bool is_cheaper = is_stored_[ValueIndex(root)] ? read < own : read <= kReadsOfAByte * own;
+    return is_cheaper ? std::vector<int32_t>(ops.begin(), ops.end()) : std::vector<int32_t>();
   }
 
-  // Returns how many bytes reading a value once more takes; nothing for a value that is better computed where it is.
+  // Returns how many bytes an element of a value takes to read once more; nothing for what nobody can read before the
+  // kernel that computes the cluster is done.
   std::optional<int64_t> BytesToRead(ValueId value) const {
-    const std::optional<int64_t> bytes = StaticBytes(graph_.type(value));
+    const int64_t bytes = SizeOf(graph_.type(value).dtype);
     if (graph_.is_input(value)) return bytes;
     const Node& node = Producer(value);
     if (IsFusedLeaf(node)) return 0;
-    if (IsElementwise(node) || node.body != nullptr || Is(*node.op, CoreOp::kDotGeneral) || IsAffineDot(*node.op)) {
-      return std::nullopt;
+    if (Is(*node.op, CoreOp::kBroadcastInDim)) {
+      if (IsSmallBeside(graph_.type(node.operands[0]), graph_.type(value))) return 0;
+      return origins_[ValueIndex(value)] < 0 ? std::make_optional(bytes) : std::nullopt;
     }
-    if (!Is(*node.op, CoreOp::kBroadcastInDim)) return bytes;
-    const TensorType& repeated = graph_.type(node.operands[0]);
-    return IsSmallBeside(repeated, graph_.type(value)) ? 0 : StaticBytes(repeated);
+    const bool is_joined = IsElementwise(node) || Is(*node.op, CoreOp::kDotGeneral) || IsAffineDot(*node.op);
+    return is_joined ? kBytesOfAStoredByte * bytes : bytes;
   }
 
   const Graph& graph_;

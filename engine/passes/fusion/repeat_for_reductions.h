@@ -7,8 +7,8 @@ namespace tensord {
 
 // Computes cheap elementwise values again for a reduction along other axes than those of the kernel that they are in:
 // one kernel reduces along one set of axes, and would store them for the other. Values count as cheap if they are made
-// by few simple ops of tensors that are smaller, or of two that are stored in any case. For devices that fuse, where
-// sizes are known. Leaves values without readers.
+// by few simple ops, conversions among them, of tensors that are smaller or narrower, or of two that are stored in any
+// case. For devices that fuse. Leaves values without readers.
 //
 // Example: y = a[:, None] + b[None, :]; s = reduce(y) along 0; t = reduce(y) along 1 becomes two kernels that read a
 // and b, and y is never stored.
