@@ -7,6 +7,7 @@
 #endif
 
 #include <cstdint>
+#include <limits>
 
 #include "hwy/highway.h"
 
@@ -189,7 +190,8 @@ HWY_INLINE void SwapWhere(Lanes<typename N::Real> mask, typename N::Real* a, typ
   Put(Select(mask, x, y), b);
 }
 
-// a / b; of complex numbers after R. L. Smith, Algorithm 116 (1962), so that |b|² need not be a number.
+// a / b; of complex numbers after R. L. Smith, Algorithm 116 (1962), so that |b|² need not be a number. Where a part is
+// next to the largest number, a quarter of both is divided, so that no sum of two parts is infinite.
 template <class N>
 HWY_INLINE N Divide(N a, N b) {
   if constexpr (N::kParts == 1) {
@@ -198,9 +200,14 @@ HWY_INLINE N Divide(N a, N b) {
     const auto swapped = hn::Lt(hn::Abs(b.re), hn::Abs(b.im));
     const auto large = hn::IfThenElse(swapped, b.im, b.re), small = hn::IfThenElse(swapped, b.re, b.im);
     const auto ratio = hn::Div(small, large);
-    const auto denominator = hn::MulAdd(small, ratio, large);
-    const auto x = hn::IfThenElse(swapped, a.im, a.re), y = hn::IfThenElse(swapped, a.re, a.im);
+    auto x = hn::IfThenElse(swapped, a.im, a.re), y = hn::IfThenElse(swapped, a.re, a.im);
     // (x + y·ratio) / d, and (a.im·large - a.re·small) / (large·d) with its sign turned where the parts are swapped.
+    using T = typename N::Real;
+    const auto largest = hn::Max(hn::Abs(large), hn::Max(hn::Abs(x), hn::Abs(y)));
+    const auto is_huge = hn::Gt(largest, SetReal(std::numeric_limits<T>::max() / 4));
+    const auto part = hn::IfThenElse(is_huge, SetReal(T(0.25)), SetReal(T(1)));
+    x = hn::Mul(x, part), y = hn::Mul(y, part);
+    const auto denominator = hn::MulAdd(hn::Mul(small, part), ratio, hn::Mul(large, part));
     const auto re = hn::Div(hn::MulAdd(y, ratio, x), denominator);
     const auto im = hn::Div(hn::NegMulAdd(x, ratio, y), denominator);
     return {re, hn::IfThenElse(swapped, hn::Neg(im), im)};

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -480,6 +481,38 @@ TEST(LinalgKernelTest, ExtremeScales) {
       }
     }
   }
+}
+
+// a·I x = a·(1, 2, …)/n: all quotients are at most 1, whatever the parts of a.
+template <typename Complex>
+void ExpectQuotientsNextToTheLargest() {
+  using Real = typename Complex::value_type;
+  const Real most = std::numeric_limits<Real>::max();
+  for (const Complex a : {Complex(most, most), Complex(most, -most / 2), Complex(-most / 3, most), Complex(most, 0)}) {
+    for (const int64_t n : {1, 2, 3, 9}) {
+      Literal matrix = *Literal::Create({.dtype = kDTypeOf<Complex>, .shape = {n, n}});
+      Literal side = *Literal::Create({.dtype = kDTypeOf<Complex>, .shape = {n, 1}});
+      for (int64_t i = 0; i < n; ++i) {
+        matrix.mutable_values<Complex>()[static_cast<size_t>(i * (n + 1))] = a;
+        side.mutable_values<Complex>()[static_cast<size_t>(i)] = a * (Real(i + 1) / Real(n));
+      }
+      Literal row = *Literal::Create({.dtype = kDTypeOf<Complex>, .shape = {1, n}});
+      std::copy_n(side.values<Complex>().data(), n, row.mutable_values<Complex>().data());
+      for (const LinalgOp op : {LinalgOp::kSolve, LinalgOp::kTriangularSolve}) {
+        const std::vector<Literal> x = MustRun(LinalgCall(op, {matrix, op == LinalgOp::kSolve ? side : row}));
+        for (int64_t i = 0; i < n; ++i) {
+          const Complex got = x[0].values<Complex>()[static_cast<size_t>(i)];
+          EXPECT_NEAR(got.real(), Real(i + 1) / Real(n), 1e-5) << a << " " << n << " " << Def(op).name;
+          EXPECT_NEAR(got.imag(), 0, 1e-5) << a << " " << n << " " << Def(op).name;
+        }
+      }
+    }
+  }
+}
+
+TEST(LinalgKernelTest, QuotientsNextToTheLargestNumber) {
+  ExpectQuotientsNextToTheLargest<std::complex<float>>();
+  ExpectQuotientsNextToTheLargest<std::complex<double>>();
 }
 
 }  // namespace
