@@ -176,13 +176,23 @@ class StagesFinder {
   }
 
   // Tells whether `value` has been read for the last time when `next` is computed in a stage. Within that stage code
-  // reads and writes point by point in the order of the instructions; folds may come later.
+  // reads and writes point by point in the order of the instructions; folds may come later, and products with them.
   bool IsOverWhen(size_t value, int32_t stage, size_t next) const {
     if (last_[value] != stage) return last_[value] < stage;
     return stages_.first[value] < stage &&
            std::all_of(readers_[value].begin(), readers_[value].end(), [&](size_t reader) {
              if (At(reader).kind == MicroKind::kReduce) return At(reader).stage - 1 != stage;
-             return reader <= next || !stages_.Computes(stage, reader);
+             if (!stages_.Computes(stage, reader)) return true;
+             return reader <= next && !MayJoinItsFold(reader, stage);
+           });
+  }
+
+  // Tells whether a fold of the stage may compute the product itself (folded_products.h): it then reads the factors.
+  bool MayJoinItsFold(size_t value, int32_t stage) const {
+    const MicroInstruction& product = At(value);
+    return product.kind == MicroKind::kBinary && product.op == CoreOp::kMultiply &&
+           std::any_of(readers_[value].begin(), readers_[value].end(), [&](size_t reader) {
+             return At(reader).kind == MicroKind::kReduce && At(reader).stage - 1 == stage;
            });
   }
 

@@ -74,6 +74,23 @@ MicroProgram ManyAtOnce(const Axes& axes, int values) {
   return b.Build();
 }
 
+// A product that a sum takes, and a result whose memory a factor of both may have, in either order of the two.
+MicroProgram ProductBesideResult(const Axes& axes, bool result_first) {
+  MicroBuilder b(axes);
+  const int32_t x = b.Load(DType::kF64, MicroLevel::kFull);
+  const int32_t is_large = b.Compare(CompareDirection::kGt, x, Number(&b, 0.5));
+  const int32_t y = b.Select(is_large, b.Binary(CoreOp::kMultiply, x, x),
+                             b.Binary(CoreOp::kAdd, b.Binary(CoreOp::kMultiply, x, Number(&b, 2)), Number(&b, 1)));
+  const int32_t t = b.Binary(CoreOp::kSubtract, y, b.Reduce(ReduceKind::kMax, y));
+  int32_t result = result_first ? b.Binary(CoreOp::kMultiply, t, x) : -1;
+  const int32_t product = b.Binary(CoreOp::kMultiply, t, y);
+  if (!result_first) result = b.Binary(CoreOp::kMultiply, t, x);
+  const int32_t sum = b.Reduce(ReduceKind::kSum, product);
+  b.Result(result);
+  b.Result(sum);
+  return b.Build();
+}
+
 // Spaces that fit the cache, as one group, as many, as rows and across them; split ones; and some that go through
 // memory.
 const std::vector<Axes>& ManyShapes() {
@@ -192,6 +209,9 @@ TEST(FusedStagesTest, ResultsAreThoseOfTheReference) {
     const int stages = points > 50000 ? 4 : 24;
     ExpectTheReference(MeanChain(axes, stages), absl::StrCat("means over ", AxesText(axes)));
     ExpectTheReference(NormChain(axes, stages / 2), absl::StrCat("norms over ", AxesText(axes)));
+    for (const bool result_first : {false, true}) {
+      ExpectTheReference(ProductBesideResult(axes, result_first), absl::StrCat("products over ", AxesText(axes)));
+    }
     ExpectTheReference(ManyAtOnce(axes, points > 50000 ? 8 : 20), absl::StrCat("many over ", AxesText(axes)));
   }
 }
