@@ -10,8 +10,9 @@
 namespace tensord {
 namespace {
 
-constexpr size_t kMaxDigits = 24;     // of a view
-constexpr size_t kMaxSummands = 128;  // of a view: windows of 5 x 5 x 5
+constexpr size_t kMaxDigits = 24;               // of a view
+constexpr size_t kMaxSummands = 128;            // of a view: windows of 5 x 5 x 5
+constexpr size_t kMaxPlaces = size_t{1} << 18;  // of all views that are sums, some 100 bytes each
 
 using View = std::optional<AffineView>;
 using Sizes = absl::InlinedVector<int64_t, 6>;
@@ -201,6 +202,10 @@ void AffineViews::Make(const Begin& begin) {
     if (node.body != nullptr || node.num_results != 1 || node.op->family != "core") continue;
     View view = begin(node);
     if (!view.has_value()) view = Made(node);
+    if (view.has_value() && view->starts.size() > 1) {
+      places_ += view->starts.size();
+      if (places_ > kMaxPlaces) continue;
+    }
     if (view.has_value() && NumDigits(*view) <= kMaxDigits) {
       views_[static_cast<size_t>(node.first_result.index)] = std::move(view);
     }

@@ -48,6 +48,11 @@ class AffineViews {
   // Returns the view. A value that is no view of another one is one of itself, or none where views begin at nodes.
   // Nothing if a size is 0 or not known.
   std::optional<AffineView> Of(ValueId value) const;
+  // Returns the view that a node made, null if the value is no such view.
+  const AffineView* Find(ValueId value) const {
+    const std::optional<AffineView>& made = views_[static_cast<size_t>(value.index)];
+    return made.has_value() ? &*made : nullptr;
+  }
 
  private:
   void Make(const Begin& begin);
@@ -59,6 +64,7 @@ class AffineViews {
   const Graph& graph_;
   const bool begins_at_nodes_;
   std::vector<std::optional<AffineView>> views_;  // by value; of what a layout op makes
+  size_t places_ = 0;                             // of all sums
 };
 
 // Returns digits that count these places, the fastest first: each place is a step from one before it. Nothing if no

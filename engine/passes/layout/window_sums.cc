@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/stop_signal.h"
 #include "engine/ops/affine_dot.h"
 #include "engine/ops/core_ops.h"
 #include "engine/passes/layout/affine_product.h"
@@ -17,6 +18,9 @@ namespace tensord {
 namespace {
 
 constexpr size_t kMaxNodesBetween = 1024;  // a product and the sum of its windows
+// Times as many products as before that may be summed up: padding that is multiplied, where windows hardly overlap.
+constexpr double kMaxProducts = 2;
+constexpr double kFewProducts = 1 << 20;  // take less time than the kernels that go
 
 using Index = AffineProduct::Index;
 
@@ -34,6 +38,14 @@ struct WindowSum {
   ProductSide other = kRhs;  // of the reversed axes
   std::vector<ReversedAxis> reversed;
 };
+
+double NumProducts(const AffineProduct& product) {
+  double count = 1;
+  for (const std::vector<Index>* indices : {&product.result, &product.summed}) {
+    for (const Index& index : *indices) count *= static_cast<double>(index.size);
+  }
+  return count;
+}
 
 // Both sides' places one after the other, as views of a product's result have them.
 std::vector<int64_t> Both(const std::array<std::vector<int64_t>, 2>& sides, const std::array<size_t, 2>& ranks) {
@@ -55,8 +67,8 @@ class Sums {
   // Returns the product for the node's result; nothing if that is no sum of windows, or somebody reads parts of it.
   std::optional<WindowSum> Of(const Node& node) const {
     if (node.num_results != 1) return std::nullopt;
-    const std::optional<AffineView> view = views_.Of(node.first_result);
-    if (!view.has_value() || view->starts.size() < 2 || !HoldsAllReaders(node, *view)) return std::nullopt;
+    const AffineView* const view = views_.Find(node.first_result);
+    if (view == nullptr || view->starts.size() < 2 || !HoldsAllReaders(node, *view)) return std::nullopt;
     for (const ProductSide moved : {kLhs, kRhs}) {
       std::optional<WindowSum> sum = Sum(*view, moved);
       if (sum.has_value()) return sum;
@@ -103,6 +115,15 @@ class Sums {
 
   // Tells whether all that reads the product, or is made of it on the way to the node's result, is on that way.
   bool HoldsAllReaders(const Node& node, const AffineView& view) const {
+    // Where one operand is on the way, nobody else on the way reads it.
+    const auto is_on_way = [&](ValueId operand) {
+      const AffineView* const of = views_.Find(operand);
+      return of != nullptr && of->base == view.base;
+    };
+    if (std::count_if(node.operands.begin(), node.operands.end(), is_on_way) == 1) {
+      const auto only = std::find_if(node.operands.begin(), node.operands.end(), is_on_way);
+      if (uses_[static_cast<size_t>(only->index)] > 1) return false;
+    }
     std::map<int32_t, int32_t> readers;  // by value
     std::vector<const Node*> open = {&node};
     while (!open.empty()) {
@@ -110,8 +131,7 @@ class Sums {
       open.pop_back();
       if (next.first_result == view.base) continue;
       for (const ValueId operand : next.operands) {
-        const std::optional<AffineView> of = views_.Of(operand);
-        if (!of.has_value() || of->base != view.base) continue;  // the number that pads
+        if (!is_on_way(operand)) continue;  // the number that pads
         if (readers[operand.index]++ > 0) continue;
         open.push_back(&graph_.nodes()[static_cast<size_t>(graph_.producer(operand))]);
         if (readers.size() > kMaxNodesBetween) return false;
@@ -156,6 +176,8 @@ class Sums {
       }
     }
     sum.product.summed.insert(sum.product.summed.end(), windows.begin(), windows.end());
+    const double most = std::max(kFewProducts, kMaxProducts * NumProducts(products_.at(view.base.index)));
+    if (NumProducts(sum.product) > most) return std::nullopt;
     if (!sum.product.fits() || !ReverseOther(&sum)) return std::nullopt;
     return sum;
   }
@@ -284,6 +306,7 @@ bool SumWindows(Graph* graph) {
   {
     const Sums all(*graph);
     for (const Node& node : graph->nodes()) {
+      if (!CheckStopped().ok()) return false;  // the pipeline asks again
       std::optional<WindowSum> sum = all.Of(node);
       if (sum.has_value()) sums.emplace(node.first_result.index, *std::move(sum));
     }

@@ -177,6 +177,23 @@ TEST(WindowSums, WhatOthersReadStays) {
   EXPECT_EQ(Count(Rewritten(GraphOf(c, &random), &random), CoreOp::kAdd), 0);
 }
 
+// Frames that hardly overlap: each result would be a sum over all frames, of which most are padding.
+TEST(WindowSums, WindowsFarApartStay) {
+  constexpr int64_t kFrames = 32, kLength = 100, kHop = 90, kBank = 64;
+  std::mt19937_64 random(4);
+  Builder g("frames");
+  const ValueId frames = g.Input("frames", DType::kF32, {kFrames, kBank});
+  const ValueId parts = g.Dot(g.Input("w", DType::kF32, {kLength, kBank}), frames, {1}, {1});
+  ValueId sum = {};
+  for (int64_t i = 0; i < kFrames; ++i) {
+    const ValueId part = g.Slice(parts, {0, i}, {kLength, i + 1});
+    const ValueId padded = g.Pad(part, 0, {i * kHop, 0}, {(kFrames - 1 - i) * kHop, 0});
+    sum = i == 0 ? padded : g.Binary(CoreOp::kAdd, sum, padded);
+  }
+  g.Output("signal", sum);
+  EXPECT_EQ(Count(Rewritten(g.Take(), &random), CoreOp::kAdd), kFrames - 1);
+}
+
 // x with every window of it once more is no lattice.
 TEST(WindowSums, WindowsThatLieUnevenlyStay) {
   std::mt19937_64 random(2);
