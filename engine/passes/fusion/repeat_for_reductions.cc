@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/stop_signal.h"
 #include "engine/ops/affine_dot.h"
 #include "engine/ops/core_ops.h"
 #include "engine/passes/fusion/fusion_groups.h"
@@ -19,8 +20,10 @@ namespace {
 
 // The most ops that are repeated for one reduction.
 constexpr size_t kMostOps = 16;
-// Stored bytes that may be read again for each byte that is neither written nor read.
-constexpr int64_t kReadsOfAByte = 2;
+// Ops of an element that take as long as reading a byte.
+constexpr int64_t kOpsOfAByte = 2;
+// Bytes read that take as long as writing one.
+constexpr int64_t kReadsOfAWrite = 2;
 // Bytes that count for one of a value that its kernel would not store otherwise.
 constexpr int64_t kBytesOfAStoredByte = 3;
 
@@ -63,7 +66,8 @@ Axes AxesOf(const Node& reduce) {
 
 // The elementwise values of one shape that hang together, and the axes along which they are reduced.
 struct Cluster {
-  std::vector<Axes> axes;      // in the order of their first reductions
+  std::set<Axes> axes;
+  Axes first;
   std::set<Axes> coming_back;  // of reductions whose results the cluster reads
 };
 
@@ -87,7 +91,7 @@ class Search {
     const Cluster& cluster = clusters_[Root(reduce.operands[0])];
     const Axes axes = AxesOf(reduce);
     if (cluster.axes.size() < 2 || cluster.coming_back.contains(axes) || axes == MainAxes(cluster)) return {};
-    return CheapOps(reduce.operands[0]);
+    return CheapOps(reduce.operands[0], static_cast<int64_t>(cluster.axes.size()) - 1);
   }
 
  private:
@@ -120,9 +124,8 @@ class Search {
     if (Is(*node.op, CoreOp::kReduce)) {
       Cluster& cluster = clusters_[Root(node.operands[0])];
       Axes axes = AxesOf(node);
-      if (std::find(cluster.axes.begin(), cluster.axes.end(), axes) == cluster.axes.end()) {
-        cluster.axes.push_back(std::move(axes));
-      }
+      if (cluster.axes.empty()) cluster.first = axes;
+      cluster.axes.insert(std::move(axes));
       origins_[ValueIndex(node.first_result)] = index;
       return;
     }
@@ -142,12 +145,13 @@ class Search {
 
   // Returns the axes of the kernel that computes the cluster.
   static const Axes& MainAxes(const Cluster& cluster) {
-    return cluster.coming_back.empty() ? cluster.axes.front() : *cluster.coming_back.begin();
+    return cluster.coming_back.empty() ? cluster.first : *cluster.coming_back.begin();
   }
 
   const Node& Producer(ValueId value) const { return graph_.nodes()[static_cast<size_t>(graph_.producer(value))]; }
 
-  std::vector<int32_t> CheapOps(ValueId root) const {
+  // `kernels` compute the value for themselves, so that one write and a read for each of them are saved.
+  std::vector<int32_t> CheapOps(ValueId root, int64_t kernels) const {
     if (!IsElementwise(Producer(root))) return {};
     std::set<int32_t> ops, leaves;
     std::vector<ValueId> open = {root};
@@ -168,7 +172,9 @@ class Search {
       }
     }
     const int64_t own = SizeOf(graph_.type(root).dtype);
-    const bool is_cheaper = is_stored_[ValueIndex(root)] ? read < own : read <= kReadsOfAByte * own;
+    const int64_t saved = (is_stored_[ValueIndex(root)] ? 0 : kReadsOfAWrite * own) + kernels * own;
+    const int64_t taken = kernels * (kOpsOfAByte * read + static_cast<int64_t>(ops.size()));
+    const bool is_cheaper = taken < kOpsOfAByte * saved;
     return is_cheaper ? std::vector<int32_t>(ops.begin(), ops.end()) : std::vector<int32_t>();
   }
 
@@ -199,12 +205,16 @@ class Repetition {
  public:
   explicit Repetition(Graph* graph) : graph_(*graph), search_(*graph) {
     repeats_.reserve(graph->nodes().size());
-    for (const Node& node : graph->nodes()) repeats_.push_back(search_.OpsToRepeat(node));
+    for (const Node& node : graph->nodes()) {
+      if (!CheckStopped().ok()) return;  // the pipeline asks again
+      repeats_.push_back(search_.OpsToRepeat(node));
+    }
   }
 
   bool Run() {
     const auto is_empty = [](const std::vector<int32_t>& ops) { return ops.empty(); };
-    if (std::all_of(repeats_.begin(), repeats_.end(), is_empty)) return false;
+    if (repeats_.size() < graph_.nodes().size() || std::all_of(repeats_.begin(), repeats_.end(), is_empty))
+      return false;
     for (const GraphInput& input : graph_.inputs()) map_.push_back(written_.AddInput(input.name, input.type));
     for (size_t i = 0; i < repeats_.size(); ++i) {
       const Node& node = graph_.nodes()[i];
