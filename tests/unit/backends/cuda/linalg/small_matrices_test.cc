@@ -279,6 +279,49 @@ TEST_F(SmallMatricesTest, SolutionsByLeastSquares) {
   }
 }
 
+// Rows of a matrix of powers are up to 46 powers of ten apart.
+TEST_F(SmallMatricesTest, RowsFarApartConverge) {
+  constexpr int64_t kSize = 32;
+  Literal powers = *Literal::Create({.dtype = DType::kF64, .shape = {kSize, kSize}});
+  for (int64_t i = 0; i < kSize; ++i) {
+    for (int64_t j = 0; j < kSize; ++j) {
+      const double base = 0.01 + 0.99 * static_cast<double>(j) / (kSize - 1);
+      powers.mutable_values<double>()[static_cast<size_t>(i + j * kSize)] = std::pow(base, static_cast<double>(i));
+    }
+  }
+  const absl::string_view text = R"(graph "g" {
+    %a = input : f64[32,32]
+    %s = tensord.linalg.v1.SvdValues(%a)
+    output "s" = %s
+  })";
+  ExpectAsOnCpu(backend_.get(), text, {powers}, {.norm_relative = 1e-13});
+}
+
+TEST_F(SmallMatricesTest, ARunWithoutRoomForItsVerdictIsRefused) {
+  const std::shared_ptr<Context> context = Entered();
+  auto compiler = *KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
+  const KernelContext of = {.compiler = compiler.get(), .libraries = libraries_.get()};
+  BoundInstruction bound{.op = &kSvdValuesDef};
+  bound.operands.push_back({DType::kF64, {3, 3}});
+  bound.results.push_back({DType::kF64, {3}});
+  const Slot slots[] = {0, 1};
+  const SegmentInstruction segments[] = {
+      {.bound = bound, .operands = {&slots[0], 1}, .results = {&slots[1], 1}, .node = "values"}};
+  auto program =
+      CudaProgram::CreateOf(segments, [&](const BoundInstruction&) { return MakeSmallSvd(bound, of, kMostSweeps); });
+  ASSERT_TRUE(program.ok()) << program.status();
+  auto memory = *DevicePool::Create(context, {.limit_bytes = kMiB, .limit_name = "limit"});
+  std::vector<std::shared_ptr<Buffer>> held;
+  for (int64_t bytes = kMiB; bytes > 0; bytes /= 2) {
+    for (auto more = memory->Allocate(bytes); more.ok(); more = memory->Allocate(bytes)) held.push_back(*more);
+  }
+  ASSERT_FALSE(held.empty());
+  Lanes lanes(context, libraries_.get(), 1);
+  CudaSession session(context, memory, *lanes.Borrow(), /*most_ahead=*/std::chrono::hours(1));
+  void* const address = held[0]->address();
+  EXPECT_EQ(session.Run(**program, {address, address}, {}, {}).code(), absl::StatusCode::kResourceExhausted);
+}
+
 // One sweep is too little for all but diagonal matrices.
 TEST_F(SmallMatricesTest, TheFirstMatrixThatDoesNotConvergeIsRefused) {
   const std::shared_ptr<Context> context = Entered();
