@@ -21,10 +21,10 @@ absl::Status CudaSession::Run(const PreparedSession& prepared, absl::Span<void* 
 
 absl::Status CudaSession::Begin(const CudaProgram& program, absl::Span<SegmentTime> times) {
   run_.program = &program;
+  run_.verdicts.assign(program.num_verdicts(), kNoVerdict);  // Finish reads them, whatever fails
   if (program.workspace_bytes() > 0) {
     ASSIGN_OR_RETURN(run_.workspace, memory_->Allocate(program.workspace_bytes()));
   }
-  run_.verdicts.assign(program.num_verdicts(), kNoVerdict);
   if (!run_.verdicts.empty()) RETURN_IF_ERROR(lane_->Fill(verdicts(), 0xff, verdict_bytes()));
   RETURN_IF_ERROR(ahead_.Begin(&program.times(), lane_.get()));
   if (times.empty()) return absl::OkStatus();
