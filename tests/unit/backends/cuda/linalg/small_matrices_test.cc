@@ -116,7 +116,7 @@ TEST_F(SmallMatricesTest, EverySizeHasTheProperties) {
 TEST_F(SmallMatricesTest, TheTextsEndAt32) {
   const auto calls = [&](const Literal& a) {
     long before = 0, after = 0;
-    const char* const functions[] = {"cusolverDnXgeqrf", "cusolverDnXsyevd", "cusolverDnXgesvd"};
+    const char* const functions[] = {"cusolverDnXgeqrf", "cusolverDnXsyevBatched", "cusolverDnXgesvd"};
     for (const char* function : functions) before += hostCudaCalls(function);
     for (const LinalgOp op : {LinalgOp::kQr, LinalgOp::kSvd, LinalgOp::kEigh}) {
       if (IsOfSquares(op) && a.shape()[0] != a.shape()[1]) continue;
