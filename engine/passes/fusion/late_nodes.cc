@@ -97,9 +97,12 @@ class NodeMover {
       return std::nullopt;
     }
     std::vector<ValueId> read;
+    std::vector<int32_t> open;  // that have to go along, once all of their readers do
     for (size_t i = 0; i < move.nodes.size(); ++i) {
-      if (!AddOperandsOf(move.nodes[i], result, &move, &read)) return std::nullopt;
+      if (!AddOperandsOf(move.nodes[i], result, &move, &read, &open)) return std::nullopt;
+      AddOpen(&open, &move);
     }
+    if (!open.empty()) return std::nullopt;
     for (ValueId value : read) {
       if (ReadsOf(move.to).contains(value.index)) continue;
       const bool is_wide = SizeOf(TypeOf(value).dtype) > SizeOf(TypeOf(result).dtype);
@@ -110,8 +113,23 @@ class NodeMover {
     return FindSpace(&move) ? std::make_optional(std::move(move)) : std::nullopt;
   }
 
+  // Adds the nodes to the move all of whose readers are in it.
+  void AddOpen(std::vector<int32_t>* open, Move* move) const {
+    for (size_t i = 0; i < open->size() && move->nodes.size() < kMostMoved;) {
+      const int32_t n = (*open)[i];
+      const std::vector<int32_t>& readers = readers_[Index(NodeAt(n).first_result)];
+      if (!std::all_of(readers.begin(), readers.end(), [&](int32_t r) { return Contains(move->nodes, r); })) {
+        ++i;
+        continue;
+      }
+      move->nodes.push_back(n);
+      open->erase(open->begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+
   // Adds the values that a node reads, or the nodes that have to go along; false if the node cannot move.
-  bool AddOperandsOf(int32_t n, ValueId result, Move* move, std::vector<ValueId>* read) const {
+  bool AddOperandsOf(int32_t n, ValueId result, Move* move, std::vector<ValueId>* read,
+                     std::vector<int32_t>* open) const {
     for (ValueId operand : NodeAt(n).operands) {
       const ValueId base = source_[Index(operand)];
       const int32_t producer = graph_.is_input(base) ? -1 : graph_.producer(base);
@@ -127,12 +145,8 @@ class NodeMover {
         read->push_back(base);
         continue;
       }
-      const std::vector<int32_t>& readers = readers_[Index(base)];
-      const bool goes_along =
-          IsMovable(producer) && move->nodes.size() < kMostMoved &&
-          std::all_of(readers.begin(), readers.end(), [&](int32_t reader) { return Contains(move->nodes, reader); });
-      if (!goes_along) return false;
-      move->nodes.push_back(producer);
+      if (!IsMovable(producer) || open->size() >= kMostMoved) return false;
+      if (!Contains(*open, producer)) open->push_back(producer);
     }
     return true;
   }

@@ -90,8 +90,10 @@ class Search {
     if (!Is(*reduce.op, CoreOp::kReduce) || graph_.is_input(reduce.operands[0])) return {};
     const Cluster& cluster = clusters_[Root(reduce.operands[0])];
     const Axes axes = AxesOf(reduce);
-    if (cluster.axes.size() < 2 || cluster.coming_back.contains(axes) || axes == MainAxes(cluster)) return {};
-    return CheapOps(reduce.operands[0], static_cast<int64_t>(cluster.axes.size()) - 1);
+    if (!IsApart(cluster, axes)) return {};
+    const std::set<Axes>& all = axes_by_value_.at(reduce.operands[0].index);
+    return CheapOps(reduce.operands[0],
+                    std::count_if(all.begin(), all.end(), [&](const Axes& a) { return IsApart(cluster, a); }));
   }
 
  private:
@@ -125,6 +127,7 @@ class Search {
       Cluster& cluster = clusters_[Root(node.operands[0])];
       Axes axes = AxesOf(node);
       if (cluster.axes.empty()) cluster.first = axes;
+      axes_by_value_[node.operands[0].index].insert(axes);
       cluster.axes.insert(std::move(axes));
       origins_[ValueIndex(node.first_result)] = index;
       return;
@@ -146,6 +149,11 @@ class Search {
   // Returns the axes of the kernel that computes the cluster.
   static const Axes& MainAxes(const Cluster& cluster) {
     return cluster.coming_back.empty() ? cluster.first : *cluster.coming_back.begin();
+  }
+
+  // Tells whether a reduction along these axes has a kernel of its own.
+  static bool IsApart(const Cluster& cluster, const Axes& axes) {
+    return cluster.axes.size() > 1 && axes != MainAxes(cluster) && !cluster.coming_back.contains(axes);
   }
 
   const Node& Producer(ValueId value) const { return graph_.nodes()[static_cast<size_t>(graph_.producer(value))]; }
@@ -194,10 +202,11 @@ class Search {
   }
 
   const Graph& graph_;
-  std::vector<int32_t> parents_;         // by value, of clusters
-  std::vector<bool> is_stored_;          // by value: an output, or read by what reads memory
-  std::vector<int32_t> origins_;         // by value: the reduction that it is made of, or -1
-  std::map<int32_t, Cluster> clusters_;  // by their first value
+  std::vector<int32_t> parents_;                     // by value, of clusters
+  std::vector<bool> is_stored_;                      // by value: an output, or read by what reads memory
+  std::vector<int32_t> origins_;                     // by value: the reduction that it is made of, or -1
+  std::map<int32_t, std::set<Axes>> axes_by_value_;  // of the reductions that read it
+  std::map<int32_t, Cluster> clusters_;              // by their first value
 };
 
 // Writes the graph with the repetitions.
@@ -218,7 +227,8 @@ class Repetition {
     for (const GraphInput& input : graph_.inputs()) map_.push_back(written_.AddInput(input.name, input.type));
     for (size_t i = 0; i < repeats_.size(); ++i) {
       const Node& node = graph_.nodes()[i];
-      std::map<int32_t, ValueId>* const own = repeats_[i].empty() ? nullptr : &copies_[AxesOf(node)];
+      std::map<int32_t, ValueId>* const own =
+          repeats_[i].empty() ? nullptr : &copies_[{AxesOf(node), node.operands[0].index}];
       for (const int32_t op : repeats_[i]) {
         if (own->contains(op)) continue;
         const ValueId copy = Write(graph_.nodes()[static_cast<size_t>(op)], own);
@@ -253,8 +263,9 @@ class Repetition {
   Search search_;
   std::vector<std::vector<int32_t>> repeats_;  // by node, the ops that it gets for itself
   Graph written_ = Graph::EmptyLike(graph_);
-  std::vector<ValueId> map_;                           // new value by old one
-  std::map<Axes, std::map<int32_t, ValueId>> copies_;  // by axes and node
+  std::vector<ValueId> map_;  // new value by old one
+  // By the axes and the operand of reductions, by node: a kernel shares none with another one.
+  std::map<std::pair<Axes, int32_t>, std::map<int32_t, ValueId>> copies_;
 };
 
 }  // namespace
