@@ -170,11 +170,14 @@ TEST_F(SilentBrokerTest, AConnectionThatNobodyTakesIsGivenUp) {
 TEST_F(SilentBrokerTest, TensorsGoInMessagesThen) {
   InProcessServer server({"shared_memory.listen=unix:" + path()});
   ASSERT_EQ(unlink(path().c_str()), 0);
+  const auto tensor = client::HostTensor::FromVector(std::vector<float>(1 << 15, 2.0F), {1 << 15});
+  const auto other = client::Client::Connect({.target = server.target()});
+  ASSERT_TRUE(other.ok()) << other.status();
+  ASSERT_TRUE((*other)->Execute(DoubleGraph(), {*tensor}).ok());  // compiles, which has no deadline
   SilentBroker broker(path());
   const auto client = client::Client::Connect({.target = server.target(), .shared_memory = true});
   ASSERT_TRUE(client.ok()) << client.status();
   ASSERT_NE((*client)->shared_memory(), nullptr);
-  const auto tensor = client::HostTensor::FromVector(std::vector<float>(1 << 15, 2.0F), {1 << 15});
   client::ExecuteOptions options;
   options.deadline = absl::Seconds(4);  // half of it goes by
   const auto result = (*client)->Execute(DoubleGraph(), {*tensor}, options);
