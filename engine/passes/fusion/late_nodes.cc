@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "engine/ops/core_ops.h"
 #include "engine/passes/fusion/fusion_views.h"
+#include "engine/passes/rewriting/elementwise.h"
 
 namespace tensord {
 namespace {
@@ -61,8 +62,8 @@ class NodeMover {
 
   bool IsMovable(int32_t n) const {
     const Node& node = NodeAt(n);
-    return GroupOf(n) >= 0 && node.op->has(kElementwise) && node.num_results == 1 && !node.operands.empty() &&
-           !is_output_[Index(node.first_result)] && !is_seen_otherwise_[Index(node.first_result)];
+    return GroupOf(n) >= 0 && IsElementwise(node) && !is_output_[Index(node.first_result)] &&
+           !is_seen_otherwise_[Index(node.first_result)];
   }
 
   // Tells whether a value is stored whether the nodes move or not.

@@ -14,6 +14,7 @@
 #include "engine/ops/core_ops.h"
 #include "engine/passes/fusion/fusion_groups.h"
 #include "engine/passes/fusion/fusion_views.h"
+#include "engine/passes/rewriting/elementwise.h"
 
 namespace tensord {
 namespace {
@@ -30,33 +31,6 @@ constexpr int64_t kBytesOfAStoredByte = 3;
 using Axes = std::vector<int64_t>;
 
 size_t ValueIndex(ValueId value) { return static_cast<size_t>(value.index); }
-
-bool IsElementwise(const Node& node) {
-  return node.body == nullptr && node.op->has(kElementwise) && node.num_results == 1 && !node.operands.empty();
-}
-
-bool IsCheap(const Node& node) {
-  if (node.op->op_class == OpClass::kExtension) return false;
-  switch (static_cast<CoreOp>(node.op->index)) {
-    case CoreOp::kAdd:
-    case CoreOp::kSubtract:
-    case CoreOp::kMultiply:
-    case CoreOp::kMaximum:
-    case CoreOp::kMinimum:
-    case CoreOp::kNegate:
-    case CoreOp::kAbs:
-    case CoreOp::kAnd:
-    case CoreOp::kOr:
-    case CoreOp::kXor:
-    case CoreOp::kNot:
-    case CoreOp::kCompare:
-    case CoreOp::kSelect:
-    case CoreOp::kConvert:
-      return true;
-    default:
-      return false;
-  }
-}
 
 Axes AxesOf(const Node& reduce) {
   Axes axes = reduce.attrs.Ints("dimensions");
@@ -132,7 +106,8 @@ class Search {
       origins_[ValueIndex(node.first_result)] = index;
       return;
     }
-    if (!IsElementwise(node) && !Is(*node.op, CoreOp::kBroadcastInDim)) return;
+    const bool is_view = Is(*node.op, CoreOp::kBroadcastInDim) || Is(*node.op, CoreOp::kReshape);
+    if (!IsElementwise(node) && !is_view) return;
     for (const ValueId operand : node.operands) {
       const int32_t origin = origins_[ValueIndex(operand)];
       if (origin < 0) continue;
@@ -168,7 +143,7 @@ class Search {
       const ValueId value = open.back();
       open.pop_back();
       if (graph_.type(value).rank() == 0) continue;
-      if (!graph_.is_input(value) && IsElementwise(Producer(value)) && IsCheap(Producer(value))) {
+      if (!graph_.is_input(value) && IsElementwise(Producer(value)) && IsCheap(*Producer(value).op)) {
         const Node& node = Producer(value);
         if (!ops.insert(graph_.producer(value)).second) continue;
         if (ops.size() > kMostOps) return {};

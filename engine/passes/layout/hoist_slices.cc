@@ -9,6 +9,7 @@
 
 #include "engine/ops/core_ops.h"
 #include "engine/passes/layout/slice_ranges.h"
+#include "engine/passes/rewriting/elementwise.h"
 
 namespace tensord {
 namespace {
@@ -19,34 +20,6 @@ constexpr size_t kMaxSlices = 8;  // of one value
 constexpr int64_t kMaxRepeatedOps = 48;
 
 bool IsSlice(const Node& node) { return Is(*node.op, CoreOp::kSlice); }
-bool IsElementwise(const Node& node) {
-  return node.body == nullptr && node.op->has(kElementwise) && node.num_results == 1 && !node.operands.empty();
-}
-
-bool IsCheap(const OpDef& op) {
-  if (op.family != "core") return false;
-  switch (static_cast<CoreOp>(op.index)) {
-    case CoreOp::kAdd:
-    case CoreOp::kSubtract:
-    case CoreOp::kMultiply:
-    case CoreOp::kNegate:
-    case CoreOp::kAbs:
-    case CoreOp::kMaximum:
-    case CoreOp::kMinimum:
-    case CoreOp::kCompare:
-    case CoreOp::kSelect:
-    case CoreOp::kClamp:
-    case CoreOp::kConvert:
-    case CoreOp::kAnd:
-    case CoreOp::kOr:
-    case CoreOp::kXor:
-    case CoreOp::kNot:
-    case CoreOp::kConj:
-      return true;
-    default:
-      return false;
-  }
-}
 
 bool IsStatic(const TensorType& type) {
   return std::all_of(type.shape.begin(), type.shape.end(), [](const Dim& dim) { return dim.is_static(); });
