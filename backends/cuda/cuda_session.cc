@@ -57,6 +57,7 @@ absl::Status CudaSession::RunSegments(const CudaProgram& program, absl::Span<voi
     RETURN_IF_ERROR(ahead_.Add(i, i + 1, lane_.get()));
     if (run_.clock != nullptr) RETURN_IF_ERROR(run_.clock->Mark(lane_.get()));
   }
+  RETURN_IF_ERROR(ahead_.End(lane_.get()));
   if (run_.verdicts.empty()) return absl::OkStatus();
   return lane_->Download(reinterpret_cast<char*>(run_.verdicts.data()), verdicts(), verdict_bytes());
 }

@@ -12,13 +12,14 @@
 #include "backends/cuda/abi/driver.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/lane.h"
+#include "backends/cuda/device/timing_events.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cuda {
 
 // The times of a run's segments, by events on its lane: the lane goes on from one segment to the next as in a run that
-// nobody times. The device's clock says how long each took, and the host's when the last one was over. Confined to its
-// session's thread, which has entered the context.
+// nobody times. The device's clock says how long each took, and the host's when the last one was over; a segment whose
+// events fail has taken no time. Confined to its session's thread, which has entered the context.
 //
 //   SegmentClock clock(context, times);
 //   clock.Mark(lane);                     // the first segment begins
@@ -30,10 +31,7 @@ class SegmentClock {
 
   // `times` has an entry for each segment, and lives until the last call.
   SegmentClock(std::shared_ptr<Context> context, absl::Span<SegmentTime> times)
-      : context_(std::move(context)), times_(times) {}
-  ~SegmentClock();
-  SegmentClock(const SegmentClock&) = delete;
-  SegmentClock& operator=(const SegmentClock&) = delete;
+      : events_(std::move(context)), times_(times) {}
 
   // Enqueues an event. Waits for the lane where kMostEvents are on their way.
   absl::Status Mark(Lane* lane);
@@ -43,10 +41,9 @@ class SegmentClock {
  private:
   absl::Status Record(Lane* lane);
 
-  const std::shared_ptr<Context> context_;
-  absl::Span<SegmentTime> times_;  // of segments that are still to be read
-  std::vector<CuEvent> events_;
-  size_t recorded_ = 0;                          // of the events
+  TimingEvents events_;
+  absl::Span<SegmentTime> times_;                // of segments that are still to be read
+  std::vector<CuEvent> marks_;                   // that nobody has read; null: it failed
   std::chrono::steady_clock::time_point begun_;  // before the first of them was enqueued
 };
 

@@ -6,34 +6,30 @@
 #include <deque>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "backends/cuda/abi/driver.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/lane.h"
+#include "backends/cuda/device/timing_events.h"
 #include "backends/cuda/step_times.h"
 
 namespace tensord::cuda {
 
 // The work that a session has enqueued and the device may not have done yet, by the times of its steps. It stays within
 // a bound, since nothing takes work back: a run that nobody wants any more ends when the device has done what is ahead.
-// Events between groups of steps tell when they are done, and how long they took. Confined to its session's thread,
-// which has entered the context.
+// Events between groups of steps tell when they are done, and how long they took; where an event fails, it waits for
+// all that is ahead. Confined to its session's thread, which has entered the context.
 //
 //   ahead.Begin(&times, lane);                            // times outlive the last Read
 //   while (!ahead.HasRoomFor(0)) ahead.WaitForSome(lane);
 //   …  ahead.Add(0, 1, lane);                             // step 0 is enqueued, and so on
-//   lane->Finish();  ahead.Read();
+//   ahead.End(lane);  lane->Finish();  ahead.Read();
 class WorkAhead {
  public:
   using Nanoseconds = StepTimes::Nanoseconds;
 
-  WorkAhead(std::shared_ptr<Context> context, Nanoseconds most) : context_(std::move(context)), most_(most) {}
-  ~WorkAhead();
-  WorkAhead(const WorkAhead&) = delete;
-  WorkAhead& operator=(const WorkAhead&) = delete;
+  WorkAhead(std::shared_ptr<Context> context, Nanoseconds most) : events_(std::move(context)), most_(most) {}
 
   // Begins with the steps of these times, none of which is enqueued. Steps that are far within the bound together are
   // not looked at.
@@ -44,6 +40,8 @@ class WorkAhead {
   absl::Status WaitForSome(Lane* lane);
   // Notes that steps were enqueued, which follow those before.
   absl::Status Add(size_t begin, size_t end, Lane* lane);
+  // Notes that all steps are enqueued, so that Read learns the last ones' times too.
+  absl::Status End(Lane* lane) { return Mark(lane); }
   // Learns the times of the groups that nobody waited for. Nothing is on its way.
   absl::Status Read();
 
@@ -63,20 +61,18 @@ class WorkAhead {
     Nanoseconds time{0};
     CuEvent done = nullptr;
   };
-  absl::StatusOr<CuEvent> Record(Lane* lane);
-  // Ends the open group.
+  // Ends the open group, if it has steps. Without an event it goes on.
   absl::Status Mark(Lane* lane);
   // Learns the time of the oldest group, which is done.
   absl::Status TakeOldest();
 
-  const std::shared_ptr<Context> context_;
+  TimingEvents events_;
   const Nanoseconds most_;
   StepTimes* times_ = nullptr;  // null: not looked at
   Nanoseconds ahead_{0};        // of all groups
-  CuEvent begun_ = nullptr;     // before the oldest group
+  CuEvent begun_ = nullptr;     // before the oldest group; null: it is not measured
   std::deque<Group> marked_;    // the oldest first
   Group open_;                  // without its event
-  std::vector<CuEvent> idle_;
 };
 
 }  // namespace tensord::cuda

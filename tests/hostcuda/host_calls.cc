@@ -25,8 +25,11 @@ Calls::Calls() {
 int Calls::Count(const char* function, int usual) {
   std::lock_guard lock(mutex_);
   ++counts_[function];
-  if (failing_ != function || --fails_in_ != 0) return 0;
-  failing_.clear();
+  if (failing_ != function) return 0;
+  if (fails_in_ > 0) {
+    if (--fails_in_ > 0) return 0;
+    failing_.clear();
+  }
   return fails_with_ == 0 ? usual : fails_with_;
 }
 

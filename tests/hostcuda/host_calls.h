@@ -19,7 +19,7 @@ class Calls {
   // Adds to the bytes that a function has copied, and returns their sum.
   void AddBytes(const char* function, size_t bytes);
   long BytesOf(const char* function);
-  // Lets the n-th call from now on fail, from 1. One call at a time can be named.
+  // Lets the n-th call from now on fail, from 1; 0: each of them. One function at a time can be named.
   void Fail(const char* function, long n, int result);
 
  private:

@@ -14,7 +14,8 @@ struct HostCounts {
 // functions; a table of them is made as the tables of backends/cuda/abi are. Each as F(name, result, (arguments)).
 //
 //   hostCudaSet         a setting (README.md), by its name without HOST_CUDA_, for what happens from now on
-//   hostCudaFail        the n-th call of a function from now on fails with `result`; 0 means its library's usual error
+//   hostCudaFail        the n-th call of a function from now on fails with `result`, or each if n is 0; a result of 0
+//                       means its library's usual error
 //   hostCudaCalls       calls of a function so far
 //   hostCudaBytes       bytes that calls of a copy's function were asked to move so far
 //   hostCudaLive...     what was not freed: device memory (allocations, reservations and mappings), pinned memory,

@@ -100,6 +100,11 @@ absl::Status Lane::Fill(CuAddress to, unsigned char value, int64_t size_bytes) {
       context_->driver().cuMemsetD8Async(to, value, static_cast<size_t>(size_bytes), stream_), "cuMemsetD8Async"));
 }
 
+absl::Status Lane::WaitFor(CuEvent event) {
+  const absl::Status waited = Wait(event);
+  return waited.ok() || context_->is_lost() ? OrDrain(waited) : Finish();
+}
+
 absl::Status Lane::Finish() { return OrDrain(SettleAll()); }
 
 absl::Status Lane::SettleAll() {

@@ -49,8 +49,8 @@ class Lane {
   }
   // Sets each byte on the device.
   absl::Status Fill(CuAddress to, unsigned char value, int64_t size_bytes);
-  // Waits until the stream has come to an event.
-  absl::Status WaitFor(CuEvent event) { return OrDrain(Wait(event)); }
+  // Waits until the stream has come to an event; for all of it where nobody can wait for the event.
+  absl::Status WaitFor(CuEvent event);
   // Waits for all of it.
   absl::Status Finish();
 

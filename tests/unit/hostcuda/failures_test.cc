@@ -22,6 +22,15 @@ TEST_F(HostFailuresTest, ACallFailsWhereATestWantsIt) {
   EXPECT_EQ(cuda.hostCudaLiveMemory(), 0);
 }
 
+TEST_F(HostFailuresTest, EachCallFailsUntilATestHasSeenEnough) {
+  CuAddress x = 0;
+  cuda.hostCudaFail("cuMemAlloc_v2", 0, 0);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(cuda.cuMemAlloc_v2(&x, 100), kCuOutOfMemory);
+  cuda.hostCudaFail("", 0, 0);
+  EXPECT_EQ(cuda.cuMemAlloc_v2(&x, 100), kCuSuccess);
+  EXPECT_EQ(cuda.cuMemFree_v2(x), kCuSuccess);
+}
+
 TEST_F(HostFailuresTest, AnErrorOfTheContextStays) {
   cuda.hostCudaFail("cuStreamSynchronize", 1, kCuLaunchFailed);
   EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuLaunchFailed);

@@ -302,24 +302,32 @@ TEST_F(CudaSessionTest, AProfiledRunWaitsNoMoreThanAnyOther) {
   EXPECT_EQ(waits[true], waits[false]);
 }
 
+// The lane has events of its own, on which results depend.
 TEST_F(CudaSessionTest, EachCallOfAProfileMayFailOnceAndNothingIsLeft) {
   for (const char* function : {"cuEventCreate", "cuEventRecord", "cuEventElapsedTime"}) {
+    SCOPED_TRACE(function);
     const std::unique_ptr<Backend> backend = Made();
-    int failures = 0;
+    const auto want = Results(cpu_.get(), kSums, kSumTypes);
+    int survived = 0;
     for (long n = 1; n < 40; ++n) {
       const long calls = hostCudaCalls(function);
       hostCudaFail(function, n, kCuUnknown);
       const auto results = Results(backend.get(), kSums, kSumTypes, true);
       hostCudaFail("", 0, 0);
       if (hostCudaCalls(function) - calls < n) break;
-      EXPECT_EQ(results.status().code(), absl::StatusCode::kInternal) << function << " " << n;
-      EXPECT_EQ(backend->Memory().in_use_bytes, 0) << function << " " << n;
-      ++failures;
+      EXPECT_EQ(backend->Memory().in_use_bytes, 0) << n;
+      survived += results.ok();
+      if (results.ok()) {
+        EXPECT_EQ(*results, *want) << n;
+      } else {
+        EXPECT_EQ(results.status().code(), absl::StatusCode::kInternal) << n;
+        EXPECT_NE(function, absl::string_view("cuEventElapsedTime"));
+      }
     }
-    EXPECT_GE(failures, 1) << function;
+    EXPECT_GE(survived, 1) << "times fail no run";
     const auto results = Results(backend.get(), kSums, kSumTypes, true);
     ASSERT_TRUE(results.ok()) << results.status();
-    EXPECT_EQ(*results, *Results(cpu_.get(), kSums, kSumTypes));
+    EXPECT_EQ(*results, *want);
   }
 }
 

@@ -139,6 +139,44 @@ TEST_F(WorkAheadTest, ACancelledRunEndsWithWhatIsAhead) {
   }
 }
 
+// The steps behind the last event of the bound have times too.
+TEST_F(WorkAheadTest, TheLastStepsOfARunAreMeasured) {
+  hostCudaSet("WORK_US", "1000");
+  const auto program = Program({6, 1});
+  ASSERT_TRUE(Run(*program).ok());
+  EXPECT_EQ(program->times().Of(1, 2, kMost), milliseconds(1));
+  hostCudaSet("WORK_US", "4000");
+  ASSERT_TRUE(Run(*program).ok());
+  EXPECT_EQ(program->times().Of(0, 1, kMost), milliseconds(24));
+  EXPECT_EQ(program->times().Of(1, 2, kMost), milliseconds(4));
+}
+
+// What fails is not measured, and the bound holds.
+TEST_F(WorkAheadTest, ATimeThatNobodyCanTellFailsNoRun) {
+  hostCudaSet("WORK_US", "1000");
+  ASSERT_TRUE(Run(*Program({1})).ok());  // the lane has its own events
+  for (const char* const function : {"cuEventCreate", "cuEventElapsedTime"}) {
+    SCOPED_TRACE(function);
+    const auto program = Program(std::vector<int>(kSteps, 1));
+    hostCudaFail(function, 0, kCuUnknown);
+    EXPECT_EQ(StepsBeforeItWaits(*program), 2u);
+    EXPECT_EQ(enqueued_, kSteps);
+    EXPECT_FALSE(program->times().AreKnown());
+    for (long n = 1; n < 10; ++n) {
+      hostCudaFail(function, n, kCuUnknown);
+      EXPECT_TRUE(Run(*program).ok()) << n;
+      EXPECT_EQ(enqueued_, kSteps);
+    }
+    hostCudaFail("", 0, 0);
+    EXPECT_TRUE(Run(*program).ok());
+    EXPECT_TRUE(program->times().AreKnown());
+    EXPECT_EQ(StepsBeforeItWaits(*program), 20u);
+  }
+  hostCudaFail("cuEventElapsedTime", 1, kCuIllegalAddress);
+  EXPECT_TRUE(absl::IsDataLoss(Run(*Program({1, 1})))) << "this is no matter of times";
+  ResetDevice();
+}
+
 // Nothing can cut a kernel. It is alone on its way, at least.
 TEST_F(WorkAheadTest, AStepThatTakesLongerIsAheadAlone) {
   hostCudaSet("WORK_US", "1000");

@@ -8,6 +8,7 @@
 #include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/compile/kernel_compiler.h"
 #include "backends/cuda/device/lanes.h"
+#include "backends/cuda/device/timing_events.h"
 #include "backends/cuda/memory/device_pool.h"
 #include "gmock/gmock.h"
 #include "tests/testlib/reason_of.h"
@@ -95,6 +96,22 @@ TEST_F(LaneTest, WhoCannotWaitHasLostTheDevice) {
   EXPECT_TRUE(context->is_lost());
   EXPECT_EQ(ReasonOf(context->Enter()), "DEVICE_LOST");
   lane->reset();
+  ResetDevice();
+}
+
+// Whoever waits for an event wants the work before it to be done.
+TEST_F(LaneTest, AnEventThatNobodyCanWaitForIsAWaitForAll) {
+  const std::shared_ptr<Context> context = Entered();
+  const auto lane = Lane::Create(context, libraries_.get());
+  ASSERT_TRUE(lane.ok());
+  TimingEvents events(context);
+  const auto event = events.Record(lane->get());
+  ASSERT_TRUE(event.ok() && *event != nullptr);
+  hostCudaFail("cuEventQuery", 1, kCuUnknown);
+  EXPECT_TRUE((*lane)->WaitFor(*event).ok());
+  EXPECT_TRUE((*lane)->is_usable());
+  hostCudaFail("cuEventQuery", 1, kCuIllegalAddress);
+  EXPECT_EQ(ReasonOf((*lane)->WaitFor(*event)), "DEVICE_LOST");
   ResetDevice();
 }
 
