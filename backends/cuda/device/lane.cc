@@ -27,12 +27,14 @@ absl::Status Lane::Open(Libraries* libraries) {
   RETURN_IF_ERROR(context_->Check(driver.cuStreamCreate(&stream_, kCuStreamNonBlocking), "cuStreamCreate"));
   handles_ = std::make_unique<LibraryHandles>(context_, libraries, stream_);
   RETURN_IF_ERROR(context_->Check(driver.cuMemHostAlloc(&ring_, kPlaces * kPlaceBytes, 0), "cuMemHostAlloc"));
+  const auto make = [&](CuEvent* event) {
+    return context_->Check(driver.cuEventCreate(event, kCuEventBlockingSync | kCuEventDisableTiming), "cuEventCreate");
+  };
   for (size_t i = 0; i < places_.size(); ++i) {
     places_[i].memory = static_cast<char*>(ring_) + i * kPlaceBytes;
-    RETURN_IF_ERROR(context_->Check(
-        driver.cuEventCreate(&places_[i].done, kCuEventBlockingSync | kCuEventDisableTiming), "cuEventCreate"));
+    RETURN_IF_ERROR(make(&places_[i].done));
   }
-  return absl::OkStatus();
+  return make(&end_);
 }
 
 // Errors change nothing any more. A lost context has nothing left to destroy.
@@ -43,6 +45,7 @@ Lane::~Lane() {
   for (const Place& place : places_) {
     if (place.done != nullptr) driver.cuEventDestroy_v2(place.done);
   }
+  if (end_ != nullptr) driver.cuEventDestroy_v2(end_);
   if (stream_ != nullptr) driver.cuStreamDestroy_v2(stream_);
   if (ring_ != nullptr) driver.cuMemFreeHost(ring_);
 }
@@ -109,8 +112,9 @@ absl::Status Lane::Finish() { return OrDrain(SettleAll()); }
 
 absl::Status Lane::SettleAll() {
   for (int i = 0; i < kPlaces; ++i) RETURN_IF_ERROR(TakePlace().status());
-  // Copies on the device have no place.
-  return context_->Check(context_->driver().cuStreamSynchronize(stream_), "cuStreamSynchronize");
+  // Kernels and copies on the device have no place.
+  RETURN_IF_ERROR(context_->Check(context_->driver().cuEventRecord(end_, stream_), "cuEventRecord"));
+  return Wait(end_);
 }
 
 absl::StatusOr<Lane::Place*> Lane::TakePlace() {

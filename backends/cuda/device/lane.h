@@ -76,6 +76,7 @@ class Lane {
   // Marks the place as in use until the stream comes here.
   absl::Status Occupy(Place* place);
   absl::Status Settle(Place* place);
+  // Waits by asking, and sleeps where that takes long: the driver's own waits for a stream ask all the time.
   absl::Status Wait(CuEvent event);
   absl::Status UploadPieces(CuAddress to, const char* from, int64_t size_bytes);
   absl::Status DownloadPieces(char* to, CuAddress from, int64_t size_bytes);
@@ -87,6 +88,7 @@ class Lane {
   CuStream stream_ = nullptr;
   void* ring_ = nullptr;
   std::unique_ptr<LibraryHandles> handles_;  // constant after Create
+  CuEvent end_ = nullptr;                    // behind all of it, once somebody waits for that
   std::array<Place, kPlaces> places_;
   size_t next_ = 0;
   bool is_usable_ = true;

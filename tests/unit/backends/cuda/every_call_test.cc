@@ -211,10 +211,10 @@ TEST_F(EveryCallTest, MayFailAndNothingIsLeft) {
       never,
       testing::IsSubsetOf(std::vector<std::string>{
           "cuGetErrorName", "cuDeviceTotalMem_v2", "cuCtxSynchronize", "cuMemHostRegister_v2", "cuMemHostUnregister",
-          "cuMemsetD32Async", "cuStreamQuery", "cuStreamWaitEvent", "cuEventElapsedTime", "cuFuncGetAttribute",
-          "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuStreamIsCapturing", "cuGraphInstantiateWithFlags",
-          "cuGraphGetNodes", "cuGraphLaunch", "cuGraphDestroy", "cuGraphExecDestroy", "nvrtcGetErrorString",
-          "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcGetPTXSize", "nvrtcGetPTX",
+          "cuMemsetD32Async", "cuStreamSynchronize", "cuStreamQuery", "cuStreamWaitEvent", "cuEventElapsedTime",
+          "cuFuncGetAttribute", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuStreamIsCapturing",
+          "cuGraphInstantiateWithFlags", "cuGraphGetNodes", "cuGraphLaunch", "cuGraphDestroy", "cuGraphExecDestroy",
+          "nvrtcGetErrorString", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcGetPTXSize", "nvrtcGetPTX",
           // Of large matrices: linalg_test.
           "cusolverDnXsyevd_bufferSize", "cusolverDnXsyevd", "cublasLtGetVersion", "cublasLtGetStatusName"}));
 }

@@ -195,7 +195,7 @@ TEST_F(WorkAheadTest, ShortProgramsAreNotLookedAt) {
   ASSERT_TRUE(Run(*program).ok());
   const long events = hostCudaCalls("cuEventRecord");
   ASSERT_TRUE(Run(*program).ok());
-  EXPECT_EQ(hostCudaCalls("cuEventRecord"), events);
+  EXPECT_EQ(hostCudaCalls("cuEventRecord") - events, 1) << "by which the lane waits for its end";
 }
 
 // A graph is ahead as a whole.

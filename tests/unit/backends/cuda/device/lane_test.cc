@@ -90,13 +90,35 @@ TEST_F(LaneTest, WhoCannotWaitHasLostTheDevice) {
   const std::shared_ptr<Context> context = Entered();
   auto lane = Lane::Create(context, libraries_.get());
   ASSERT_TRUE(lane.ok());
-  hostCudaFail("cuStreamSynchronize", 1, kCuIllegalAddress);
+  hostCudaFail("cuEventQuery", 1, kCuIllegalAddress);
   const absl::Status failed = (*lane)->Finish();
   EXPECT_EQ(ReasonOf(failed), "DEVICE_LOST");
   EXPECT_TRUE(context->is_lost());
   EXPECT_EQ(ReasonOf(context->Enter()), "DEVICE_LOST");
   lane->reset();
   ResetDevice();
+}
+
+// The driver's wait for a stream would keep a processor busy.
+TEST_F(LaneTest, WhoWaitsForLongSleeps) {
+  const std::shared_ptr<Context> context = Entered();
+  const auto lane = Lane::Create(context, libraries_.get());
+  ASSERT_TRUE(lane.ok());
+  const CuAddress a = Device(*context, 200);
+  const auto sleeps = [this] { return hostCudaCalls("cuEventSynchronize"); };
+  const auto spins = [this] { return hostCudaCalls("cuStreamSynchronize"); };
+  const long sleeps_before = sleeps(), spins_before = spins();
+  hostCudaSet("HOLD", "1");
+  ASSERT_TRUE((*lane)->Copy(a + 100, a, 100).ok());
+  std::thread other([&] {
+    while (sleeps() == sleeps_before && spins() == spins_before) std::this_thread::yield();
+    hostCudaSet("HOLD", "0");
+  });
+  EXPECT_TRUE((*lane)->Finish().ok());
+  other.join();
+  EXPECT_EQ(spins(), spins_before);
+  EXPECT_EQ(sleeps(), sleeps_before + 1);
+  Free(*context, a);
 }
 
 // Whoever waits for an event wants the work before it to be done.
