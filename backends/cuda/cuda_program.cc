@@ -99,15 +99,19 @@ void CudaProgram::Append(const SegmentInstruction& segment, std::unique_ptr<Kern
   steps_.push_back(std::move(step));
 }
 
-absl::Status CudaProgram::Enqueue(size_t position, const Memory& memory, CuStream stream,
-                                  LibraryHandles* handles) const {
+absl::Status CudaProgram::Enqueue(size_t position, const Memory& memory, CuStream stream, LibraryHandles* handles,
+                                  Pace* pace) const {
   const Step& step = steps_[position];
   const auto address = [&](Slot slot) { return reinterpret_cast<CuAddress>(memory.slots[static_cast<size_t>(slot)]); };
   absl::InlinedVector<CuAddress, 8> operands, results;
   for (const Slot slot : step.operands) operands.push_back(address(slot));
   for (const Slot slot : step.results) results.push_back(address(slot));
-  Launch launch{
-      .operands = operands, .results = results, .workspace = memory.workspace, .stream = stream, .handles = handles};
+  Launch launch{.operands = operands,
+                .results = results,
+                .workspace = memory.workspace,
+                .stream = stream,
+                .handles = handles,
+                .pace = pace};
   if (!memory.scratch.empty()) launch.scratch = reinterpret_cast<CuAddress>(memory.scratch[position]);
   if (step.verdict >= 0) {
     launch.verdict = memory.workspace + static_cast<CuAddress>(verdicts_offset_bytes_ + step.verdict * kVerdictBytes);

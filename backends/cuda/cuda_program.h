@@ -42,8 +42,9 @@ class CudaProgram final : public PreparedSession {
     absl::Span<void* const> scratch;
     CuAddress workspace = 0;
   };
-  // Enqueues a segment on a lane's stream.
-  absl::Status Enqueue(size_t position, const Memory& memory, CuStream stream, LibraryHandles* handles) const;
+  // Enqueues a segment on a lane's stream, part by part as `pace` lets it; all at once if that is null.
+  absl::Status Enqueue(size_t position, const Memory& memory, CuStream stream, LibraryHandles* handles,
+                       Pace* pace) const;
 
   // Tells whether a graph is worth its making, and may be made: there are a few kernels, and none waits for the device.
   bool captures() const { return captures_ && steps_.size() >= kFewSteps; }

@@ -54,7 +54,6 @@ absl::Status CudaSession::RunSegments(const CudaProgram& program, absl::Span<voi
     RETURN_IF_ERROR(CheckWanted());
     RETURN_IF_ERROR(MakeRoomFor(i));
     RETURN_IF_ERROR(Enqueue(program, i, memory));
-    RETURN_IF_ERROR(ahead_.Add(i, i + 1, lane_.get()));
     if (run_.clock != nullptr) RETURN_IF_ERROR(run_.clock->Mark(lane_.get()));
   }
   RETURN_IF_ERROR(ahead_.End(lane_.get()));
@@ -71,7 +70,24 @@ absl::Status CudaSession::MakeRoomFor(size_t position) {
 }
 
 absl::Status CudaSession::Enqueue(const CudaProgram& program, size_t position, const CudaProgram::Memory& memory) {
-  return lane_->Enqueue([&](CuStream stream) { return program.Enqueue(position, memory, stream, &lane_->handles()); });
+  run_.position = position;
+  RETURN_IF_ERROR(lane_->Enqueue([&](CuStream stream) {
+    const absl::Status enqueued = program.Enqueue(position, memory, stream, &lane_->handles(), this);
+    return run_.broken_off.ok() ? enqueued : absl::OkStatus();  // that is no failure of the lane
+  }));
+  RETURN_IF_ERROR(run_.broken_off);
+  return ahead_.Add(position, 1, lane_.get());
+}
+
+absl::Status CudaSession::BeforePart(int64_t part, int64_t parts) {
+  if (part == 0) {
+    ahead_.SetParts(run_.position, parts);
+    return absl::OkStatus();  // there was room for the segment
+  }
+  run_.broken_off = ahead_.Add(run_.position, 1, lane_.get());
+  if (run_.broken_off.ok()) run_.broken_off = CheckWanted();
+  if (run_.broken_off.ok()) run_.broken_off = MakeRoomFor(run_.position);
+  return run_.broken_off;
 }
 
 absl::StatusOr<bool> CudaSession::EnqueueGraph(const CudaProgram& program, const CudaProgram::Memory& memory) {
@@ -80,14 +96,14 @@ absl::StatusOr<bool> CudaSession::EnqueueGraph(const CudaProgram& program, const
   run_.graph = program.graphs().Get(program.AddressesOf(memory), is_timed, [&] {
     return lane_->Capture([&](CuStream stream) -> absl::Status {
       for (size_t i = 0; i < program.num_segments(); ++i) {
-        RETURN_IF_ERROR(program.Enqueue(i, memory, stream, &lane_->handles()));
+        RETURN_IF_ERROR(program.Enqueue(i, memory, stream, &lane_->handles(), nullptr));
       }
       return absl::OkStatus();
     });
   });
   if (run_.graph == nullptr) return false;
   RETURN_IF_ERROR(lane_->Enqueue([&](CuStream stream) { return run_.graph->Launch(stream); }));
-  RETURN_IF_ERROR(ahead_.Add(0, program.num_segments(), lane_.get()));
+  RETURN_IF_ERROR(ahead_.AddAll(program.num_segments(), lane_.get()));
   return true;
 }
 

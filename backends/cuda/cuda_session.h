@@ -12,6 +12,7 @@
 #include "backends/cuda/cuda_program.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/lanes.h"
+#include "backends/cuda/device/pace.h"
 #include "backends/cuda/memory/device_pool.h"
 #include "backends/cuda/segment_clock.h"
 #include "backends/cuda/work_ahead.h"
@@ -21,7 +22,7 @@ namespace tensord::cuda {
 
 // One run on a lane. Nothing is on its way when Run has failed, when Finish has returned, or when it has gone. Confined
 // to the thread that opened it. The lanes must outlive it.
-class CudaSession final : public BackendSession {
+class CudaSession final : public BackendSession, private Pace {
  public:
   // No more than `most_ahead` of work is ahead of the device, or a step that takes longer.
   CudaSession(std::shared_ptr<Context> context, std::shared_ptr<DevicePool> memory, Lanes::Loan lane,
@@ -44,6 +45,8 @@ class CudaSession final : public BackendSession {
     const CudaProgram* program = nullptr;  // null: nothing has run
     std::shared_ptr<Buffer> workspace;     // null: it needs none
     std::vector<uint64_t> verdicts;
+    size_t position = 0;                  // of the segment that is being enqueued
+    absl::Status broken_off;              // what a part of it has been refused with
     std::unique_ptr<SegmentClock> clock;  // null: nobody asks for times
     std::shared_ptr<Graph> graph;         // null: the run's kernels were launched one by one
   };
@@ -54,10 +57,11 @@ class CudaSession final : public BackendSession {
   CuAddress workspace() const;
   CuAddress verdicts() const;
   int64_t verdict_bytes() const { return static_cast<int64_t>(run_.verdicts.size() * sizeof(uint64_t)); }
-  // Waits until the device has come close enough for a segment more; breaks off when nobody wants it.
+  // Waits until the device has come close enough for a part more of a segment; breaks off when nobody wants it.
   absl::Status MakeRoomFor(size_t position);
-  // Enqueues a segment of the program.
+  // Enqueues a segment of the program, and notes it.
   absl::Status Enqueue(const CudaProgram& program, size_t position, const CudaProgram::Memory& memory);
+  absl::Status BeforePart(int64_t part, int64_t parts) override;
   // Enqueues all segments by one launch, if there is a graph of such a run: a program that runs again with the same
   // addresses has one, unless it takes longer than may be ahead. Tells whether there is.
   absl::StatusOr<bool> EnqueueGraph(const CudaProgram& program, const CudaProgram::Memory& memory);

@@ -4,15 +4,30 @@
 
 namespace tensord::cuda {
 
-StepTimes::Nanoseconds StepTimes::OfLocked(size_t begin, size_t end, Nanoseconds unknown) const {
-  Nanoseconds sum{0};
-  for (size_t i = begin; i < end; ++i) sum += steps_[i].count() == 0 ? unknown : steps_[i];
-  return sum;
+void StepTimes::SetParts(size_t step, int64_t parts) {
+  MutexLock lock(&mutex_);
+  Step& now = steps_[step];
+  if (now.parts == parts) return;
+  known_ -= now.whole();
+  // One that took no time has to be able to grow.
+  if (now.part.count() > 0) now.part = std::max(Nanoseconds(1), now.whole() / parts);
+  now.parts = parts;
+  known_ += now.whole();
 }
 
-StepTimes::Nanoseconds StepTimes::Of(size_t begin, size_t end, Nanoseconds unknown) const {
+int64_t StepTimes::PartsOf(size_t step) const {
   MutexLock lock(&mutex_);
-  return OfLocked(begin, end, unknown);
+  return steps_[step].parts;
+}
+
+StepTimes::Nanoseconds StepTimes::Of(size_t step, Nanoseconds unknown) const {
+  MutexLock lock(&mutex_);
+  return steps_[step].part.count() == 0 ? unknown : steps_[step].whole();
+}
+
+StepTimes::Nanoseconds StepTimes::OfPart(size_t step, Nanoseconds unknown) const {
+  MutexLock lock(&mutex_);
+  return steps_[step].part.count() == 0 ? unknown : steps_[step].part;
 }
 
 StepTimes::Nanoseconds StepTimes::OfAll(Nanoseconds unknown) const {
@@ -25,20 +40,21 @@ bool StepTimes::AreKnown() const {
   return unknown_ == 0;
 }
 
-void StepTimes::Learn(size_t begin, size_t end, Nanoseconds took, Nanoseconds unknown) {
+void StepTimes::Learn(absl::Span<const Work> work, Nanoseconds took, Nanoseconds unknown) {
   MutexLock lock(&mutex_);
-  const Nanoseconds before = OfLocked(begin, end, unknown);
+  const auto part_of = [&](const Step& step) { return step.part.count() == 0 ? unknown : step.part; };
+  Nanoseconds before{0};
+  for (const Work& some : work) before += part_of(steps_[some.step]) * some.parts;
   if (before.count() == 0) return;
   const double ratio = static_cast<double>(took.count()) / static_cast<double>(before.count());
-  for (size_t i = begin; i < end; ++i) {
-    Nanoseconds& step = steps_[i];
-    const bool is_new = step.count() == 0;
-    const double scaled = static_cast<double>((is_new ? unknown : step).count()) * ratio;
+  for (const Work& some : work) {
+    Step& step = steps_[some.step];
+    const double scaled = static_cast<double>(part_of(step).count()) * ratio;
+    if (step.part.count() == 0) --unknown_;
+    known_ -= step.whole();
     // One that took no time has to be able to grow.
-    const Nanoseconds now = std::max(Nanoseconds(1), Nanoseconds(static_cast<int64_t>(scaled)));
-    known_ += now - step;
-    step = now;
-    if (is_new) --unknown_;
+    step.part = std::max(Nanoseconds(1), Nanoseconds(static_cast<int64_t>(scaled)));
+    known_ += step.whole();
   }
 }
 

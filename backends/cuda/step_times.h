@@ -3,34 +3,52 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "engine/base/mutex.h"
 
 namespace tensord::cuda {
 
-// How long the device takes for each step of a session, as far as runs have found. Thread-safe.
+// How long the device takes for each step of a session, as far as runs have found. A step may have parts, which take
+// the same time. Thread-safe.
 class StepTimes {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
 
   explicit StepTimes(size_t steps) : unknown_(steps), steps_(steps) {}
 
-  // Returns the time of some steps that follow each other, or of all. `unknown` counts for each that was not measured.
-  Nanoseconds Of(size_t begin, size_t end, Nanoseconds unknown) const;
+  // Notes in how many parts a step is enqueued; one until then. Its time stays.
+  void SetParts(size_t step, int64_t parts);
+  int64_t PartsOf(size_t step) const;
+  // Returns the time of a step, of one of its parts, or of all steps. `unknown` counts for what was not measured: for a
+  // part, and for all of a step.
+  Nanoseconds Of(size_t step, Nanoseconds unknown) const;
+  Nanoseconds OfPart(size_t step, Nanoseconds unknown) const;
   Nanoseconds OfAll(Nanoseconds unknown) const;
   // Tells whether each was measured.
   bool AreKnown() const;
-  // Splits the time that some steps took together among them, in proportion to the times that they had.
-  void Learn(size_t begin, size_t end, Nanoseconds took, Nanoseconds unknown);
+
+  // Some parts of a step.
+  struct Work {
+    size_t step = 0;
+    int64_t parts = 0;
+  };
+  // Splits the time that they took together among them, in proportion to the times that they had.
+  void Learn(absl::Span<const Work> work, Nanoseconds took, Nanoseconds unknown);
 
  private:
-  Nanoseconds OfLocked(size_t begin, size_t end, Nanoseconds unknown) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  struct Step {
+    int64_t parts = 1;
+    Nanoseconds part{0};  // 0: unknown
+    Nanoseconds whole() const { return part * parts; }
+  };
 
   mutable Mutex mutex_;
-  size_t unknown_ ABSL_GUARDED_BY(mutex_);                  // steps
-  Nanoseconds known_ ABSL_GUARDED_BY(mutex_){0};            // of the others together
-  std::vector<Nanoseconds> steps_ ABSL_GUARDED_BY(mutex_);  // 0: unknown
+  size_t unknown_ ABSL_GUARDED_BY(mutex_);        // steps
+  Nanoseconds known_ ABSL_GUARDED_BY(mutex_){0};  // of the others together
+  std::vector<Step> steps_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::cuda

@@ -13,9 +13,13 @@ absl::Status WorkAhead::Begin(StepTimes* times, Lane* lane) {
   return absl::OkStatus();
 }
 
+void WorkAhead::SetParts(size_t step, int64_t parts) {
+  if (times_ != nullptr) times_->SetParts(step, parts);
+}
+
 bool WorkAhead::HasRoomFor(size_t step) const {
   if (times_ == nullptr || ahead_.count() == 0) return true;
-  return ahead_ + times_->Of(step, step + 1, unknown()) <= most_;
+  return ahead_ + times_->OfPart(step, unknown()) <= most_;
 }
 
 absl::Status WorkAhead::WaitForSome(Lane* lane) {
@@ -31,14 +35,27 @@ absl::Status WorkAhead::WaitForSome(Lane* lane) {
   return absl::OkStatus();
 }
 
-absl::Status WorkAhead::Add(size_t begin, size_t end, Lane* lane) {
+absl::Status WorkAhead::Add(size_t step, int64_t parts, Lane* lane) {
   if (times_ == nullptr) return absl::OkStatus();
-  const Nanoseconds time = times_->Of(begin, end, unknown());
-  if (open_.begin == open_.end) open_.begin = begin;
-  open_.end = end;
+  Open(step, parts);
+  return open_.time < most_ / kGroups ? absl::OkStatus() : Mark(lane);
+}
+
+absl::Status WorkAhead::AddAll(size_t steps, Lane* lane) {
+  if (times_ == nullptr) return absl::OkStatus();
+  for (size_t i = 0; i < steps; ++i) Open(i, times_->PartsOf(i));
+  return Mark(lane);
+}
+
+void WorkAhead::Open(size_t step, int64_t parts) {
+  const Nanoseconds time = times_->OfPart(step, unknown()) * parts;
   open_.time += time;
   ahead_ += time;
-  return open_.time < most_ / kGroups ? absl::OkStatus() : Mark(lane);
+  if (!open_.work.empty() && open_.work.back().step == step) {
+    open_.work.back().parts += parts;
+  } else {
+    open_.work.push_back({.step = step, .parts = parts});
+  }
 }
 
 absl::Status WorkAhead::Read() {
@@ -47,22 +64,20 @@ absl::Status WorkAhead::Read() {
 }
 
 absl::Status WorkAhead::Mark(Lane* lane) {
-  if (open_.begin == open_.end) return absl::OkStatus();
+  if (open_.work.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(open_.done, events_.Record(lane));
   if (open_.done == nullptr) return absl::OkStatus();
-  marked_.push_back(open_);
-  open_ = Group();
+  marked_.push_back(std::exchange(open_, Group()));
   return absl::OkStatus();
 }
 
 absl::Status WorkAhead::TakeOldest() {
-  const Group group = marked_.front();
+  const Group& group = marked_.front();
   ASSIGN_OR_RETURN(const std::optional<Nanoseconds> took, events_.Between(begun_, group.done));
-  if (took.has_value()) times_->Learn(group.begin, group.end, *took, unknown());
+  if (took.has_value()) times_->Learn(group.work, *took, unknown());
   ahead_ -= group.time;
+  events_.Return(std::exchange(begun_, group.done));
   marked_.pop_front();
-  events_.Return(begun_);
-  begun_ = group.done;
   return absl::OkStatus();
 }
 

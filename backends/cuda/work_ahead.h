@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "backends/cuda/abi/driver.h"
@@ -23,7 +25,7 @@ namespace tensord::cuda {
 //
 //   ahead.Begin(&times, lane);                            // times outlive the last Read
 //   while (!ahead.HasRoomFor(0)) ahead.WaitForSome(lane);
-//   …  ahead.Add(0, 1, lane);                             // step 0 is enqueued, and so on
+//   …  ahead.Add(0, 1, lane);                             // a part of step 0 is enqueued, and so on
 //   ahead.End(lane);  lane->Finish();  ahead.Read();
 class WorkAhead {
  public:
@@ -34,18 +36,21 @@ class WorkAhead {
   // Begins with the steps of these times, none of which is enqueued. Steps that are far within the bound together are
   // not looked at.
   absl::Status Begin(StepTimes* times, Lane* lane);
-  // Tells whether a step may be enqueued now. One that takes longer than the bound may when nothing is ahead.
+  // Notes in how many parts a step is enqueued; one until then.
+  void SetParts(size_t step, int64_t parts);
+  // Tells whether a part of a step may be enqueued now. One that takes longer than the bound may when nothing is ahead.
   bool HasRoomFor(size_t step) const;
   // Waits for the oldest group.
   absl::Status WaitForSome(Lane* lane);
-  // Notes that steps were enqueued, which follow those before.
-  absl::Status Add(size_t begin, size_t end, Lane* lane);
+  // Notes that parts of a step were enqueued, which follow what was before, or all parts of all steps.
+  absl::Status Add(size_t step, int64_t parts, Lane* lane);
+  absl::Status AddAll(size_t steps, Lane* lane);
   // Notes that all steps are enqueued, so that Read learns the last ones' times too.
   absl::Status End(Lane* lane) { return Mark(lane); }
   // Learns the times of the groups that nobody waited for. Nothing is on its way.
   absl::Status Read();
 
-  // Returns the time that counts for a step that was not measured: two of them may be ahead.
+  // Returns the time that counts for a part of a step that was not measured: two of them may be ahead.
   Nanoseconds unknown() const { return most_ / 2; }
   // Tells whether all steps may be ahead at once, as those of a graph are.
   bool MayHoldAll(const StepTimes& times) const { return times.OfAll(unknown()) <= most_; }
@@ -54,14 +59,14 @@ class WorkAhead {
   // Groups are about so many when the bound is reached.
   static constexpr int kGroups = 4;
 
-  // Steps that are enqueued, from the event of the group before to its own.
+  // Work that is enqueued, from the event of the group before to its own.
   struct Group {
-    size_t begin = 0;
-    size_t end = 0;
+    std::vector<StepTimes::Work> work;
     Nanoseconds time{0};
     CuEvent done = nullptr;
   };
-  // Ends the open group, if it has steps. Without an event it goes on.
+  void Open(size_t step, int64_t parts);
+  // Ends the open group, if there is work in it. Without an event it goes on.
   absl::Status Mark(Lane* lane);
   // Learns the time of the oldest group, which is done.
   absl::Status TakeOldest();

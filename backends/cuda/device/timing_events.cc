@@ -13,8 +13,8 @@ TimingEvents::~TimingEvents() {
 absl::StatusOr<CuEvent> TimingEvents::Record(Lane* lane) {
   if (idle_.empty()) {
     CuEvent made = nullptr;
-    ASSIGN_OR_RETURN(const bool is_made, HasSucceeded(context_->driver().cuEventCreate(&made, kCuEventBlockingSync),
-                                                      "cuEventCreate"));
+    ASSIGN_OR_RETURN(const bool is_made,
+                     HasSucceeded(context_->driver().cuEventCreate(&made, kCuEventBlockingSync), "cuEventCreate"));
     if (!is_made) return CuEvent{nullptr};
     all_.push_back(made);
     idle_.push_back(made);
@@ -22,8 +22,7 @@ absl::StatusOr<CuEvent> TimingEvents::Record(Lane* lane) {
   const CuEvent event = idle_.back();
   bool is_recorded = false;
   RETURN_IF_ERROR(lane->Enqueue([&](CuStream stream) -> absl::Status {
-    ASSIGN_OR_RETURN(is_recorded,
-                     HasSucceeded(context_->driver().cuEventRecord(event, stream), "cuEventRecord"));
+    ASSIGN_OR_RETURN(is_recorded, HasSucceeded(context_->driver().cuEventRecord(event, stream), "cuEventRecord"));
     return absl::OkStatus();
   }));
   if (!is_recorded) return CuEvent{nullptr};
@@ -35,11 +34,11 @@ absl::StatusOr<std::optional<std::chrono::nanoseconds>> TimingEvents::Between(Cu
   using Time = std::optional<std::chrono::nanoseconds>;
   if (from == nullptr || to == nullptr) return Time();
   float milliseconds = 0;
-  ASSIGN_OR_RETURN(const bool is_known, HasSucceeded(context_->driver().cuEventElapsedTime(&milliseconds, from, to),
-                                                     "cuEventElapsedTime"));
+  ASSIGN_OR_RETURN(const bool is_known,
+                   HasSucceeded(context_->driver().cuEventElapsedTime(&milliseconds, from, to), "cuEventElapsedTime"));
   if (!is_known) return Time();
-  return Time(std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double, std::milli>(milliseconds)));
+  return Time(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double, std::milli>(milliseconds)));
 }
 
 void TimingEvents::Return(CuEvent event) {

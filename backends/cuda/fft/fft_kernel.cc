@@ -71,6 +71,7 @@ class FftKernel final : public Kernel {
   absl::Status Enqueue(const Launch& launch) const override {
     CuAddress from = launch.operands[0];
     for (size_t i = 0; i < steps_.size(); ++i) {
+      RETURN_IF_ERROR(launch.BeforePart(static_cast<int64_t>(i), static_cast<int64_t>(steps_.size())));
       const bool is_last = i + 1 == steps_.size();
       const CuAddress into = is_last ? launch.results[0] : launch.scratch + Offset(tensors_at_[i % 2]);
       RETURN_IF_ERROR(EnqueueStep(steps_[i], launch, from, into));

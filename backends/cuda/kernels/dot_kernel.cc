@@ -114,6 +114,7 @@ absl::StatusOr<std::unique_ptr<LtBatches>> LtBatches::Create(const DotPlan& plan
 
 absl::Status LtBatches::Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress result) const {
   for (int64_t b = 0; b < batch_; b += part_) {
+    RETURN_IF_ERROR(launch.BeforePart(b / part_, num_calls()));
     const LtProduct& product = batch_ - b < part_ ? *rest_ : *whole_;
     const auto at = [b](CuAddress base, int64_t bytes) { return base + static_cast<CuAddress>(b * bytes); };
     RETURN_IF_ERROR(product.Enqueue(launch, at(left, left_bytes_), at(right, right_bytes_), at(result, result_bytes_)));

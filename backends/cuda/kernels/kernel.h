@@ -11,6 +11,7 @@
 #include "backends/cuda/abi/driver.h"
 #include "backends/cuda/compile/kernel_compiler.h"
 #include "backends/cuda/device/library_handles.h"
+#include "backends/cuda/device/pace.h"
 #include "backends/cuda/kernels/verdict.h"
 #include "backends/cuda/libraries/libraries.h"
 #include "engine/exec/backend/bound_instruction.h"
@@ -26,6 +27,12 @@ struct Launch {
   CuAddress verdict = 0;              // of a kernel that judges: a word with kNoVerdict
   CuStream stream = nullptr;          // to enqueue on
   LibraryHandles* handles = nullptr;  // of the lane
+  Pace* pace = nullptr;               // of the run; null: nothing waits
+
+  // Asks the pace, as a kernel does before each part of its work.
+  absl::Status BeforePart(int64_t part, int64_t parts) const {
+    return pace == nullptr ? absl::OkStatus() : pace->BeforePart(part, parts);
+  }
 };
 
 // One instruction on the device, with every size known. Immutable, so thread-safe: sessions on several lanes may
@@ -33,7 +40,8 @@ struct Launch {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Enqueues the work on the stream, and does not wait. The calling thread has entered the context.
+  // Enqueues the work on the stream, and does not wait but where the launch's pace does. The calling thread has entered
+  // the context.
   virtual absl::Status Enqueue(const Launch& launch) const = 0;
   // Memory of this kernel's alone, from the beginning of its work to the end.
   virtual int64_t scratch_bytes() const { return 0; }

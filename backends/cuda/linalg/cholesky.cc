@@ -73,6 +73,7 @@ class CholeskyKernel final : public MatrixKernel {
     ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
     std::vector<char> host(work_.host_bytes);
     for (int64_t b = 0; b < batch_; ++b) {
+      RETURN_IF_ERROR(launch.BeforePart(b, batch_));
       RETURN_IF_ERROR(
           StatusOfSolver(s.library->cusolverDnXpotrf(s.handle, s.params, kBlasLower, n_, types_.type,
                                                      Pointer(Element(l, b * n_ * n_, dtype_)), n_, types_.type,

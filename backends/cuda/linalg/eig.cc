@@ -82,6 +82,7 @@ class EigKernel final : public MatrixKernel {
     ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
     std::vector<char> host(work_.host_bytes);
     for (int64_t b = 0; b < batch_; ++b) {
+      RETURN_IF_ERROR(launch.BeforePart(b, batch_));
       RETURN_IF_ERROR(StatusOfSolver(
           s.library->cusolverDnXgeev(s.handle, s.params, kSolverNoVectors, mode(), n_, types_.type,
                                      Pointer(Element(a, b * n_ * n_, dtype_)), n_, types_.type,

@@ -75,7 +75,7 @@ class LuResultKernel final : public LuKernel {
   }
 
   absl::Status Enqueue(const Launch& launch) const override {
-    RETURN_IF_ERROR(EnqueueFactors(launch));
+    RETURN_IF_ERROR(EnqueueFactors(launch, batch_));
     return take_apart_->Enqueue(
         launch.stream,
         {launch.operands[0], factors_.at(launch), pivots_.at(launch), infos_.at(launch), guarded_.is_broken.at(launch),

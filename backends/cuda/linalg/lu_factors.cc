@@ -32,13 +32,14 @@ absl::Status LuKernel::PrepareFactors(const KernelContext& context, bool is_smal
   return absl::OkStatus();
 }
 
-absl::Status LuKernel::EnqueueFactors(const Launch& launch) const {
+absl::Status LuKernel::EnqueueFactors(const Launch& launch, int64_t parts) const {
   const CuAddress factors = factors_.at(launch);
   RETURN_IF_ERROR(guarded_.Enqueue(launch, factors));
   if (is_small_) return absl::OkStatus();
   ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
   std::vector<char> host(work_.host_bytes);
   for (int64_t b = 0; b < batch_; ++b) {
+    RETURN_IF_ERROR(launch.BeforePart(b, parts));
     const CuAddress pivots = pivots_.at(launch) + static_cast<CuAddress>(b * std::min(m_, n_) * 8);
     RETURN_IF_ERROR(StatusOfSolver(
         s.library->cusolverDnXgetrf(s.handle, s.params, m_, n_, types_.type,

@@ -13,7 +13,8 @@ class LuKernel : public MatrixKernel {
 
   // Ask no library where `is_small`: the factors are the matrices themselves then, for the kernel's own text.
   absl::Status PrepareFactors(const KernelContext& context, bool is_small);
-  absl::Status EnqueueFactors(const Launch& launch) const;
+  // Enqueues the first parts of `parts`, one a matrix; none where `is_small`.
+  absl::Status EnqueueFactors(const Launch& launch, int64_t parts) const;
 
   GuardedMatrices guarded_;
   ScratchPart factors_;

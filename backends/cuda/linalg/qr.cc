@@ -48,11 +48,13 @@ class ReflectorsKernel : public MatrixKernel {
     return Judge(context);
   }
 
-  // Of A, into `packed` and `tau`.
-  absl::Status EnqueueReflectors(const Launch& launch, const SolverScope& s, CuAddress packed, CuAddress tau) const {
+  // Of A, into `packed` and `tau`: the first parts, one a matrix, of `parts`.
+  absl::Status EnqueueReflectors(const Launch& launch, const SolverScope& s, CuAddress packed, CuAddress tau,
+                                 int64_t parts) const {
     RETURN_IF_ERROR(guarded_.Enqueue(launch, packed));
     std::vector<char> host(work_.host_bytes);
     for (int64_t b = 0; b < batch_; ++b) {
+      RETURN_IF_ERROR(launch.BeforePart(b, parts));
       RETURN_IF_ERROR(StatusOfSolver(
           s.library->cusolverDnXgeqrf(
               s.handle, s.params, m_, n_, types_.type, Pointer(Element(packed, b * m_ * n_, dtype_)), m_, types_.type,
@@ -80,7 +82,7 @@ class HouseholderQrKernel final : public ReflectorsKernel {
 
   absl::Status Enqueue(const Launch& launch) const override {
     ASSIGN_OR_RETURN(const SolverScope scope, SolverScopeOf(launch));
-    return EnqueueReflectors(launch, scope, launch.results[0], launch.results[1]);
+    return EnqueueReflectors(launch, scope, launch.results[0], launch.results[1], batch_);
   }
   std::string Describe() const override { return absl::StrCat("cuSOLVER geqrf, ", batch_, " calls"); }
 };
@@ -133,13 +135,15 @@ class QrKernel final : public ReflectorsKernel {
   absl::Status Enqueue(const Launch& launch) const override {
     const CuAddress q = launch.results[0];
     ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
-    RETURN_IF_ERROR(EnqueueReflectors(launch, s, packed_.at(launch), tau_.at(launch)));
+    const int64_t parts = 2 * batch_;
+    RETURN_IF_ERROR(EnqueueReflectors(launch, s, packed_.at(launch), tau_.at(launch), parts));
     RETURN_IF_ERROR(take_apart_->Enqueue(launch.stream, {packed_.at(launch), q, launch.results[1]}));
     const auto multiply = dtype_ == DType::kF32   ? s.library->cusolverDnSorgqr
                           : dtype_ == DType::kF64 ? s.library->cusolverDnDorgqr
                           : dtype_ == DType::kC64 ? s.library->cusolverDnCungqr
                                                   : s.library->cusolverDnZungqr;
     for (int64_t b = 0; b < batch_; ++b) {
+      RETURN_IF_ERROR(launch.BeforePart(batch_ + b, parts));
       RETURN_IF_ERROR(StatusOfSolver(
           multiply(s.handle, Narrow(m_), Narrow(columns_), Narrow(k_), Pointer(Element(q, b * m_ * columns_, dtype_)),
                    Narrow(m_), Pointer(Element(tau_.at(launch), b * k_, dtype_)), Pointer(work_.at(launch)),

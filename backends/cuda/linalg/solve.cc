@@ -59,7 +59,7 @@ class SolveKernel final : public LuKernel {
 
   absl::Status Enqueue(const Launch& launch) const override {
     const CuAddress a = launch.operands[0], b = launch.operands[1], x = launch.results[0];
-    RETURN_IF_ERROR(EnqueueFactors(launch));
+    RETURN_IF_ERROR(EnqueueFactors(launch, 2 * batch_));
     if (!is_small_) RETURN_IF_ERROR(EnqueueSolutions(launch, b, x));
     RETURN_IF_ERROR(finish_->Enqueue(launch.stream, {a, b, factors_.at(launch), pivots_.at(launch), infos_.at(launch),
                                                      guarded_.is_broken.at(launch), x}));
@@ -78,6 +78,7 @@ class SolveKernel final : public LuKernel {
         driver.cuMemcpyDtoDAsync_v2(x, b, static_cast<size_t>(batch_ * n_ * columns_ * SizeOf(dtype_)), launch.stream),
         "cuMemcpyDtoDAsync"));
     for (int64_t i = 0; i < batch_; ++i) {
+      RETURN_IF_ERROR(launch.BeforePart(batch_ + i, 2 * batch_));
       const CuAddress pivots = pivots_.at(launch) + static_cast<CuAddress>(i * n_ * 8);
       RETURN_IF_ERROR(StatusOfSolver(
           s.library->cusolverDnXgetrs(

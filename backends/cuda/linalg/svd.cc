@@ -88,6 +88,7 @@ class SvdKernel final : public MatrixKernel {
     std::vector<char> host(work_.host_bytes);
     const int64_t left_size = rows() * (turns_ ? vh_rows_ : u_columns_), right_size = k_ * k_;
     for (int64_t b = 0; b < batch_; ++b) {
+      RETURN_IF_ERROR(launch.BeforePart(b, batch_));
       const auto vectors = [&](CuAddress base, int64_t size) {
         return has_vectors_ ? Pointer(Element(base, b * size, dtype_)) : nullptr;
       };

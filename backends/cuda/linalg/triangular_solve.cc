@@ -73,6 +73,7 @@ class TriangularSolveKernel final : public MatrixKernel {
     ASSIGN_OR_RETURN(const BlasHandle handle, launch.handles->blas(launch.workspace, kTriangularBlasWorkspaceBytes));
     ASSIGN_OR_RETURN(const Blas* const blas, launch.handles->libraries().blas());
     for (int64_t i = 0; i < batch_; ++i) {
+      RETURN_IF_ERROR(launch.BeforePart(i, batch_));
       RETURN_IF_ERROR(Solve(*blas, handle, Pointer(Element(a, i * n_ * n_, dtype_)),
                             Pointer(Element(x, i * rows_ * columns_, dtype_))));
     }

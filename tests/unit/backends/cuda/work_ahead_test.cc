@@ -27,16 +27,21 @@ class WorkAheadTest : public BesideCpuTest {
   static constexpr milliseconds kMost{20};
   static constexpr size_t kSteps = 40;
 
-  // A step of so many pieces of work. Each has taken WORK_US by the events of the host CUDA device.
+  // A step of so many parts, of so many pieces of work each. A piece has taken WORK_US by the events of the host CUDA
+  // device.
   class Pieces final : public Kernel {
    public:
-    Pieces(Context* context, int pieces, std::atomic<size_t>* enqueued)
-        : context_(context), pieces_(pieces), enqueued_(enqueued) {}
+    Pieces(Context* context, int pieces, std::atomic<size_t>* enqueued, int parts = 1)
+        : context_(context), pieces_(pieces), enqueued_(enqueued), parts_(parts) {}
     absl::Status Enqueue(const Launch& launch) const override {
-      ++*enqueued_;
-      for (int i = 0; i < pieces_; ++i) {
-        const CuResult filled = context_->driver().cuMemsetD8Async(launch.workspace, 0, 1, launch.stream);
-        if (filled != kCuSuccess) return context_->Check(filled, "cuMemsetD8Async");
+      for (int part = 0; part < parts_; ++part) {
+        const absl::Status goes_on = launch.BeforePart(part, parts_);
+        if (!goes_on.ok()) return goes_on;
+        ++*enqueued_;
+        for (int i = 0; i < pieces_; ++i) {
+          const CuResult filled = context_->driver().cuMemsetD8Async(launch.workspace, 0, 1, launch.stream);
+          if (filled != kCuSuccess) return context_->Check(filled, "cuMemsetD8Async");
+        }
       }
       return absl::OkStatus();
     }
@@ -47,6 +52,7 @@ class WorkAheadTest : public BesideCpuTest {
     Context* const context_;
     const int pieces_;
     std::atomic<size_t>* const enqueued_;
+    const int parts_;
   };
 
   void SetUp() override {
@@ -67,6 +73,14 @@ class WorkAheadTest : public BesideCpuTest {
     return *CudaProgram::CreateOf(segments, [&](const BoundInstruction&) -> absl::StatusOr<std::unique_ptr<Kernel>> {
       return std::make_unique<Pieces>(context_.get(), pieces[made++], &enqueued_);
     });
+  }
+  // A program of one step.
+  std::unique_ptr<CudaProgram> ProgramOfParts(int parts) {
+    const SegmentInstruction segment = {.bound = {.op = &Def(CoreOp::kExp)}, .node = "n"};
+    return *CudaProgram::CreateOf({&segment, 1},
+                                  [&](const BoundInstruction&) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+                                    return std::make_unique<Pieces>(context_.get(), 1, &enqueued_, parts);
+                                  });
   }
   absl::Status Run(const CudaProgram& program, const RunCheck& check = nullptr) {
     enqueued_ = 0;
@@ -144,11 +158,11 @@ TEST_F(WorkAheadTest, TheLastStepsOfARunAreMeasured) {
   hostCudaSet("WORK_US", "1000");
   const auto program = Program({6, 1});
   ASSERT_TRUE(Run(*program).ok());
-  EXPECT_EQ(program->times().Of(1, 2, kMost), milliseconds(1));
+  EXPECT_EQ(program->times().Of(1, kMost), milliseconds(1));
   hostCudaSet("WORK_US", "4000");
   ASSERT_TRUE(Run(*program).ok());
-  EXPECT_EQ(program->times().Of(0, 1, kMost), milliseconds(24));
-  EXPECT_EQ(program->times().Of(1, 2, kMost), milliseconds(4));
+  EXPECT_EQ(program->times().Of(0, kMost), milliseconds(24));
+  EXPECT_EQ(program->times().Of(1, kMost), milliseconds(4));
 }
 
 // What fails is not measured, and the bound holds.
@@ -177,12 +191,59 @@ TEST_F(WorkAheadTest, ATimeThatNobodyCanTellFailsNoRun) {
   ResetDevice();
 }
 
+TEST_F(WorkAheadTest, PartsOfAStepAreAheadByTheTimeOfAPart) {
+  hostCudaSet("WORK_US", "1000");
+  const auto program = ProgramOfParts(100);
+  EXPECT_EQ(StepsBeforeItWaits(*program), 2u) << "their time is not known yet";
+  EXPECT_EQ(enqueued_, 100u);
+  EXPECT_EQ(program->times().PartsOf(0), 100);
+  EXPECT_EQ(program->times().OfAll(kMost), milliseconds(100));
+  EXPECT_EQ(StepsBeforeItWaits(*program), 20u);
+  EXPECT_EQ(enqueued_, 100u);
+}
+
+// The lane has not failed, and goes on with other runs.
+TEST_F(WorkAheadTest, ACancelledStepEndsWithThePartsThatAreAhead) {
+  hostCudaSet("WORK_US", "1000");
+  const auto program = ProgramOfParts(100);
+  const long streams = hostCudaCalls("cuStreamCreate");
+  for (const size_t most : {size_t{2}, size_t{20}}) {
+    std::atomic<bool> is_wanted = true;
+    const RunCheck check = [&] { return is_wanted ? absl::OkStatus() : absl::CancelledError("enough"); };
+    EXPECT_TRUE(absl::IsCancelled(RunUntilItWaits(
+        *program, [&] { is_wanted = false; }, check)));
+    EXPECT_EQ(enqueued_, most);
+    EXPECT_EQ(memory_->stats().in_use_bytes, 0);
+    EXPECT_TRUE(Run(*program).ok());
+    EXPECT_EQ(enqueued_, 100u);
+  }
+  EXPECT_EQ(hostCudaCalls("cuStreamCreate") - streams, 1);
+}
+
+// A part may be known before its step is over, and a step may be enqueued in other parts than before.
+TEST_F(WorkAheadTest, TimesOfParts) {
+  StepTimes times(2);
+  const milliseconds unknown(10);
+  times.SetParts(1, 8);
+  EXPECT_EQ(times.OfPart(1, unknown), unknown);
+  times.Learn({{.step = 0, .parts = 1}, {.step = 1, .parts = 1}}, milliseconds(4), unknown);
+  EXPECT_TRUE(times.AreKnown());
+  EXPECT_EQ(times.OfPart(1, unknown), milliseconds(2));
+  EXPECT_EQ(times.OfAll(unknown), milliseconds(2 + 16));
+  times.SetParts(1, 4);
+  EXPECT_EQ(times.OfPart(1, unknown), milliseconds(4));
+  EXPECT_EQ(times.OfAll(unknown), milliseconds(2 + 16));
+  times.Learn({{.step = 1, .parts = 3}}, milliseconds(6), unknown);
+  EXPECT_EQ(times.Of(1, unknown), milliseconds(8));
+  EXPECT_EQ(times.OfAll(unknown), milliseconds(2 + 8));
+}
+
 // Nothing can cut a kernel. It is alone on its way, at least.
 TEST_F(WorkAheadTest, AStepThatTakesLongerIsAheadAlone) {
   hostCudaSet("WORK_US", "1000");
   const auto program = Program({1, 100, 1, 1});
   ASSERT_TRUE(Run(*program).ok());
-  EXPECT_EQ(program->times().Of(1, 2, kMost), milliseconds(100));
+  EXPECT_EQ(program->times().Of(1, kMost), milliseconds(100));
   EXPECT_EQ(StepsBeforeItWaits(*program), 1u);
   const auto alone = Program({100, 1, 1, 1});
   ASSERT_TRUE(Run(*alone).ok());
@@ -251,6 +312,56 @@ TEST_F(WorkAheadTest, ARunThatItsClientCancelsLaunchesNoMore) {
       UntilItWaits([&] { return RunProgram(run, absl::ZeroDuration()).status(); }, [&] { cancel->Cancel(); });
   EXPECT_EQ(ReasonOf(cancelled), "CANCELLED");
   EXPECT_EQ(hostCudaCalls("cuLaunchKernel") - kernels, 2);
+}
+
+// A batch is a call of a library for each matrix.
+TEST_F(WorkAheadTest, LoopsOfLibraryCallsAreCut) {
+  constexpr int64_t kSide = 33, kBatch = 12;
+  struct Loop {
+    std::string results, call, function;
+  };
+  const std::vector<Loop> loops = {{":2", "Qr(%x)", "cusolverDnXgeqrf"},
+                                   {"", "Cholesky(%x)", "cusolverDnXpotrf"},
+                                   {":3", "Svd(%x)", "cusolverDnXgesvd"},
+                                   {":2", "Eigh(%x)", "cusolverDnXsyevd"},
+                                   {":2", "Eig(%x)", "cusolverDnXgeev"},
+                                   {"", "Solve(%x, %x)", "cusolverDnXgetrf"},
+                                   {"", "TriangularSolve(%x, %x)", "cublasStrsm_v2_64"}};
+  const_cast<Solver*>(*libraries_->solver())->cusolverDnXsyevBatched = nullptr;
+  most_ahead_ = kMost;
+  const std::unique_ptr<Backend> backend = Made();
+  const ConcreteType type = {DType::kF32, {kSide, kSide, kBatch}};
+  std::vector<float> values(static_cast<size_t>(type.num_elements()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i % 7) + (i % (kSide * kSide) % (kSide + 1) == 0 ? 200.0F : 0.0F);
+  }
+  for (const Loop& loop : loops) {
+    SCOPED_TRACE(loop.call);
+    const std::string text =
+        absl::StrCat("graph \"g\" {\n  %x = input : ", ToString(type), "\n  %y", loop.results, " = tensord.linalg.v1.",
+                     loop.call, "\n  output \"y\" = %y", loop.results.empty() ? "" : ":0", "\n}\n");
+    const auto program = Compile(ParsedGraph(text), {.device = "d:0"}, Fingerprint(), backend.get());
+    ASSERT_TRUE(program.ok()) << program.status();
+    const auto cancel = std::make_shared<CancelToken>();
+    RunRequest run;
+    run.program = *program;
+    run.cancel = cancel;
+    RunTensor& argument = run.arguments.emplace_back(RunTensor{.type = type});
+    argument.buffer = *backend->Import(values.data(), type.num_bytes(), nullptr);
+    const auto calls = [&] { return hostCudaCalls(loop.function.c_str()); };
+    long before = calls();
+    const absl::Status cancelled =
+        UntilItWaits([&] { return RunProgram(run, absl::ZeroDuration()).status(); }, [&] { cancel->Cancel(); });
+    EXPECT_EQ(ReasonOf(cancelled), "CANCELLED");
+    EXPECT_EQ(calls() - before, 2);
+    run.cancel = nullptr;
+    before = calls();
+    hostCudaSet("WORK_US", "15000");  // one part waits for the other
+    const absl::Status whole = RunProgram(run, absl::ZeroDuration()).status();
+    EXPECT_TRUE(whole.ok()) << whole;
+    EXPECT_EQ(calls() - before, kBatch);
+    hostCudaSet("WORK_US", "");
+  }
 }
 
 }  // namespace
