@@ -119,6 +119,11 @@ absl::Status CudaProgram::Enqueue(size_t position, const Memory& memory, CuStrea
   return step.kernel->Enqueue(launch);
 }
 
+absl::Status CudaProgram::MakeHandles(LibraryHandles* handles) const {
+  for (const Step& step : steps_) RETURN_IF_ERROR(step.kernel->MakeHandles(handles));
+  return absl::OkStatus();
+}
+
 GraphCache::Addresses CudaProgram::AddressesOf(const Memory& memory) const {
   GraphCache::Addresses addresses = {memory.workspace};
   const auto add = [&](Slot slot) {

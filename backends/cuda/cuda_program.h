@@ -48,6 +48,8 @@ class CudaProgram final : public PreparedSession {
 
   // Tells whether a graph is worth its making, and may be made: there are a few kernels, and none waits for the device.
   bool captures() const { return captures_ && steps_.size() >= kFewSteps; }
+  // Makes the handles of a lane that its kernels take, before a capture.
+  absl::Status MakeHandles(LibraryHandles* handles) const;
   // Returns all addresses that the kernels of a run are given.
   GraphCache::Addresses AddressesOf(const Memory& memory) const;
   // Returns the graphs of runs, and the times of their segments.

@@ -93,7 +93,9 @@ absl::Status CudaSession::BeforePart(int64_t part, int64_t parts) {
 absl::StatusOr<bool> CudaSession::EnqueueGraph(const CudaProgram& program, const CudaProgram::Memory& memory) {
   const bool is_timed = program.times().AreKnown();
   if (is_timed && !ahead_.MayHoldAll(program.times())) return false;
-  run_.graph = program.graphs().Get(program.AddressesOf(memory), is_timed, [&] {
+  run_.graph = program.graphs().Get(program.AddressesOf(memory), is_timed, [&]() -> std::shared_ptr<Graph> {
+    // What fails here will say so when the kernels are launched one by one.
+    if (!program.MakeHandles(&lane_->handles()).ok()) return nullptr;
     return lane_->Capture([&](CuStream stream) -> absl::Status {
       for (size_t i = 0; i < program.num_segments(); ++i) {
         RETURN_IF_ERROR(program.Enqueue(i, memory, stream, &lane_->handles(), nullptr));

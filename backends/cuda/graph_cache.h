@@ -19,7 +19,7 @@ namespace tensord::cuda {
 class GraphCache {
  public:
   static constexpr size_t kMost = 4;
-  // A capture may fail for what is over the next time: a lane that has no handle of a library yet.
+  // A capture may fail for what is over the next time, as memory that is full.
   static constexpr int kMostAttempts = 3;
 
   // All addresses that a run's kernels are given.

@@ -236,8 +236,10 @@ void VisitTypes(const Product& p, const F& f) {
   if (const int injected = host::Calls::Get().Count(__func__, kBlasExecutionFailed); injected != 0) return injected; \
   if (!host::Context::Get().is_current()) return kBlasNotInitialized
 
+// Makes what it has on the device, as no capture allows.
 HOST_CUDA_EXPORT BlasResult cublasLtCreate(BlasLtHandle* handle) {
   HOST_ENTER_BLAS();
+  if (host::CaptureForbids()) return kBlasNotInitialized;
   *handle = BlasHandles().Add(std::make_shared<BlasLtObject>());
   return kBlasSuccess;
 }

@@ -100,6 +100,7 @@ HOST_CUDA_EXPORT BlasResult cublasGetProperty(int property, int* value) {
 HOST_CUDA_EXPORT BlasResult cublasCreate_v2(BlasHandle* handle) {
   if (const int injected = host::Calls::Get().Count(__func__, kBlasAllocFailed); injected != 0) return injected;
   if (!host::Context::Get().is_current()) return kBlasNotInitialized;
+  if (host::CaptureForbids()) return kBlasAllocFailed;  // of its workspace
   *handle = AllBlas().Add(std::make_shared<BlasObject>());
   (*handle)->has_atomics = true;
   return kBlasSuccess;

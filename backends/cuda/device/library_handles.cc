@@ -50,22 +50,27 @@ absl::StatusOr<SolverParams> LibraryHandles::solver_params() {
   return solver_params_;
 }
 
-absl::StatusOr<BlasHandle> LibraryHandles::blas(CuAddress workspace, int64_t workspace_bytes) {
+absl::Status LibraryHandles::MakeBlas() {
+  if (blas_ != nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Blas* const library, libraries_->blas());
-  if (blas_ == nullptr) {
-    BlasHandle made = nullptr;
-    RETURN_IF_ERROR(StatusOfBlas(library->cublasCreate_v2(&made), "cublasCreate"));
-    absl::Status set = StatusOfBlas(library->cublasSetStream_v2(made, stream_), "cublasSetStream");
-    if (set.ok()) {
-      set = StatusOfBlas(library->cublasSetAtomicsMode(made, kBlasAtomicsNotAllowed), "cublasSetAtomicsMode");
-    }
-    if (set.ok()) set = StatusOfBlas(library->cublasSetMathMode(made, kBlasPedanticMath), "cublasSetMathMode");
-    if (!set.ok()) {
-      library->cublasDestroy_v2(made);
-      return set;
-    }
-    blas_ = made;
+  BlasHandle made = nullptr;
+  RETURN_IF_ERROR(StatusOfBlas(library->cublasCreate_v2(&made), "cublasCreate"));
+  absl::Status set = StatusOfBlas(library->cublasSetStream_v2(made, stream_), "cublasSetStream");
+  if (set.ok()) {
+    set = StatusOfBlas(library->cublasSetAtomicsMode(made, kBlasAtomicsNotAllowed), "cublasSetAtomicsMode");
   }
+  if (set.ok()) set = StatusOfBlas(library->cublasSetMathMode(made, kBlasPedanticMath), "cublasSetMathMode");
+  if (!set.ok()) {
+    library->cublasDestroy_v2(made);
+    return set;
+  }
+  blas_ = made;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BlasHandle> LibraryHandles::blas(CuAddress workspace, int64_t workspace_bytes) {
+  RETURN_IF_ERROR(MakeBlas());
+  ASSIGN_OR_RETURN(const Blas* const library, libraries_->blas());
   RETURN_IF_ERROR(StatusOfBlas(
       library->cublasSetWorkspace_v2(blas_, reinterpret_cast<void*>(workspace), static_cast<size_t>(workspace_bytes)),
       "cublasSetWorkspace"));

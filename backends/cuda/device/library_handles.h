@@ -27,8 +27,10 @@ class LibraryHandles {
   // Its results are the same from run to run. The second gives the parameters that its functions take beside it.
   absl::StatusOr<SolverHandle> solver();
   absl::StatusOr<SolverParams> solver_params();
-  // The caller's kernel gives it a workspace, which it may use until the next call.
+  // The caller's kernel gives it a workspace, which it may use until the next call. The first call makes it, unless the
+  // other function did.
   absl::StatusOr<BlasHandle> blas(CuAddress workspace, int64_t workspace_bytes);
+  absl::Status MakeBlas();
 
  private:
   const std::shared_ptr<Context> context_;

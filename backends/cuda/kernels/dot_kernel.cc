@@ -151,6 +151,7 @@ class DotKernel final : public Kernel {
     if (!unpacks) return absl::OkStatus();
     return result_.kernel->Enqueue(launch.stream, {result, launch.results[0]});
   }
+  absl::Status MakeHandles(LibraryHandles* handles) const override { return handles->blas_lt().status(); }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
   int64_t workspace_bytes() const override { return product_->workspace_bytes(); }
   std::string Describe() const override {

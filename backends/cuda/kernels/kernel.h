@@ -49,8 +49,11 @@ class Kernel {
   virtual int64_t workspace_bytes() const { return 0; }
   // Says in a few words how it computes, for Explain: "copied, 1 launch of 16 x 256 threads, 24 registers".
   virtual std::string Describe() const = 0;
-  // Tells whether a graph may replay a run of it at the same addresses: Enqueue calls nothing that a capture refuses.
+  // Tells whether a graph may replay a run of it at the same addresses: Enqueue calls nothing that a capture refuses,
+  // once MakeHandles was called.
   virtual bool captures() const { return true; }
+  // Makes those of a lane's handles that Enqueue takes, which no capture allows.
+  virtual absl::Status MakeHandles(LibraryHandles*) const { return absl::OkStatus(); }
   // Tells whether it looks for faults in the numbers that it is given, and so takes a verdict.
   virtual bool judges() const { return false; }
   // Returns the refusal of a run in which it found a fault; OK if the run's results say it themselves.

@@ -62,6 +62,9 @@ class TriangularSolveKernel final : public MatrixKernel {
     return is_small_ ? "a block a matrix" : absl::StrCat("cublas trsm, ", batch_, " calls");
   }
   bool captures() const override { return true; }
+  absl::Status MakeHandles(LibraryHandles* handles) const override {
+    return is_small_ ? absl::OkStatus() : handles->MakeBlas();
+  }
 
  private:
   absl::Status EnqueueSolutions(const Launch& launch, CuAddress a, CuAddress b, CuAddress x) const {
