@@ -10,6 +10,7 @@
 #include "backends/cuda/cuda_session.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/lanes.h"
+#include "backends/cuda/kept_graphs.h"
 #include "backends/cuda/kernel_table.h"
 #include "backends/cuda/libraries/status.h"
 #include "backends/cuda/memory/device_pool.h"
@@ -27,6 +28,7 @@ using cuda::CuAddress;
 using cuda::CudaProgram;
 using cuda::CudaSession;
 using cuda::DevicePool;
+using cuda::KeptGraphs;
 using cuda::KernelCompiler;
 using cuda::Lane;
 using cuda::Lanes;
@@ -74,7 +76,7 @@ class CudaBackend final : public Backend {
       absl::Span<const SegmentInstruction> segments) const override {
     RETURN_IF_ERROR(context_->Enter());
     ASSIGN_OR_RETURN(KernelCompiler* const compiler, Compiler());
-    return CudaProgram::Create(segments, {.compiler = compiler, .libraries = libraries_}, parallel_);
+    return CudaProgram::Create(segments, {.compiler = compiler, .libraries = libraries_}, parallel_, graphs_);
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
     RETURN_IF_ERROR(context_->Enter());
@@ -160,6 +162,7 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<cuda::CubinStore> cubins_;
   const ParallelFor parallel_;
   const std::chrono::nanoseconds most_ahead_;
+  const std::shared_ptr<KeptGraphs> graphs_ = std::make_shared<KeptGraphs>();
   mutable Mutex compiler_mutex_;
   mutable std::unique_ptr<KernelCompiler> compiler_ ABSL_GUARDED_BY(compiler_mutex_);
   Lanes lanes_;

@@ -67,20 +67,24 @@ class KernelMakers {
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(absl::Span<const SegmentInstruction> segments,
                                                                  const KernelContext& context,
-                                                                 const ParallelFor& parallel) {
+                                                                 const ParallelFor& parallel,
+                                                                 std::shared_ptr<KeptGraphs> kept) {
   const auto make = [&](const BoundInstruction& instruction) -> absl::StatusOr<std::unique_ptr<Kernel>> {
     RETURN_IF_ERROR(context.compiler->context()->Enter());
     return MakeKernelOf(instruction, context);
   };
-  return CreateOf(segments, make, parallel);
+  return CreateOf(segments, make, parallel, std::move(kept));
 }
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<const SegmentInstruction> segments,
-                                                                   Maker make, const ParallelFor& parallel) {
+                                                                   Maker make, const ParallelFor& parallel,
+                                                                   std::shared_ptr<KeptGraphs> kept) {
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Kernel>> kernels, KernelMakers(segments, make).MakeAll(parallel));
   auto program = std::make_unique<CudaProgram>();
   for (size_t i = 0; i < segments.size(); ++i) program->Append(segments[i], std::move(kernels[i]));
   program->times_ = std::make_unique<StepTimes>(segments.size());
+  if (kept == nullptr) kept = std::make_shared<KeptGraphs>();
+  program->graphs_ = std::make_unique<GraphCache>(std::move(kept));
   return program;
 }
 
@@ -147,7 +151,7 @@ absl::Status CudaProgram::Judge(absl::Span<const uint64_t> verdicts) const {
 }
 
 std::string CudaProgram::DescribeReplay() const {
-  const size_t nodes = graphs_.num_nodes();
+  const size_t nodes = graphs_->num_nodes();
   return nodes == 0 ? "" : absl::StrCat("replayed as one graph of ", nodes, " nodes");
 }
 

@@ -27,13 +27,16 @@ namespace tensord::cuda {
 class CudaProgram final : public PreparedSession {
  public:
   // Makes a kernel for each segment, all at once where `parallel` is not empty. UNSUPPORTED_ON_DEVICE for the first
-  // segment that there is no kernel for; breaks off as CheckStopped says.
+  // segment that there is no kernel for; breaks off as CheckStopped says. Its graphs are among those of `kept`; null:
+  // there are no others.
   static absl::StatusOr<std::unique_ptr<CudaProgram>> Create(absl::Span<const SegmentInstruction> segments,
-                                                             const KernelContext& context, const ParallelFor& parallel);
+                                                             const KernelContext& context, const ParallelFor& parallel,
+                                                             std::shared_ptr<KeptGraphs> kept);
   // Does the same with kernels that `make` makes, on any thread.
   using Maker = absl::FunctionRef<absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction&)>;
   static absl::StatusOr<std::unique_ptr<CudaProgram>> CreateOf(absl::Span<const SegmentInstruction> segments,
-                                                               Maker make, const ParallelFor& parallel = {});
+                                                               Maker make, const ParallelFor& parallel = {},
+                                                               std::shared_ptr<KeptGraphs> kept = nullptr);
 
   size_t num_segments() const { return steps_.size(); }
   // The memory of a run: `slots` and `scratch` as in BackendSession::Run; `workspace` has workspace_bytes().
@@ -53,7 +56,7 @@ class CudaProgram final : public PreparedSession {
   // Returns all addresses that the kernels of a run are given.
   GraphCache::Addresses AddressesOf(const Memory& memory) const;
   // Returns the graphs of runs, and the times of their segments.
-  GraphCache& graphs() const { return graphs_; }
+  GraphCache& graphs() const { return *graphs_; }
   StepTimes& times() const { return *times_; }
 
   // Returns the place of the verdicts in the workspace: words, one for each kernel that judges.
@@ -89,8 +92,8 @@ class CudaProgram final : public PreparedSession {
   std::vector<JudgingStep> judges_;
   int64_t verdicts_offset_bytes_ = 0;
   bool captures_ = true;
-  std::unique_ptr<StepTimes> times_;  // constant after CreateOf
-  mutable GraphCache graphs_;         // behind the kernels that they call
+  std::unique_ptr<StepTimes> times_;    // constant after CreateOf, like the next
+  std::unique_ptr<GraphCache> graphs_;  // behind the kernels that they call
 };
 
 }  // namespace tensord::cuda

@@ -1,4 +1,5 @@
 // Sessions that are replayed as graphs: how many calls of the driver a run takes, and bytes over the bus.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -34,6 +35,22 @@ std::string Layers() {
   absl::StrAppend(&text, "  output \"h\" = %h", kLayers, "\n}\n");
   return text;
 }
+
+// Extremes along one axis and the other, which no kernel has both of, and no library is asked for.
+constexpr absl::string_view kAlternating = R"(graph "extremes" {
+  %x = input : f32[64,64]
+  %a = reduce(%x) {kind = max, dimensions = [0]}
+  %ab = broadcast_in_dim(%a) {shape = [64, 64], broadcast_dimensions = [1]}
+  %c = subtract(%x, %ab)
+  %d = reduce(%c) {kind = max, dimensions = [1]}
+  %db = broadcast_in_dim(%d) {shape = [64, 64], broadcast_dimensions = [0]}
+  %e = subtract(%c, %db)
+  %f = reduce(%e) {kind = max, dimensions = [0]}
+  %fb = broadcast_in_dim(%f) {shape = [64, 64], broadcast_dimensions = [1]}
+  %g = subtract(%e, %fb)
+  %h = reduce(%g) {kind = min, dimensions = [1]}
+  output "h" = %h
+})";
 
 class CudaGraphTest : public BesideCpuTest {
  protected:
@@ -150,6 +167,42 @@ TEST_F(CudaGraphTest, EachOfAFewSetsOfAddressesHasItsGraph) {
   }
 }
 
+// Programs together keep so many graphs. What is dropped is made again, and goes with its program.
+TEST_F(CudaGraphTest, ProgramsTogetherKeepSoManyGraphs) {
+  const auto counts = std::make_shared<DeviceCounts>();
+  auto made = MakeCudaBackend({.libraries = libraries_.get(),
+                               .tensor_bytes = 256 * kMiB,
+                               .host_memory = host_memory_,
+                               .counts = counts,
+                               .most_ahead = most_ahead_});
+  ASSERT_TRUE(made.ok()) << made.status();
+  const std::unique_ptr<Backend> backend = *std::move(made);
+  const int most = static_cast<int>(KeptGraphs::kMost);
+  const std::vector<RunTensor> arguments = Resident(backend.get(), {Arguments()[0]});
+  std::vector<std::shared_ptr<const CompiledProgram>> programs;
+  std::string first;
+  for (int i = 0; i < most + 2; ++i) {
+    programs.push_back(Compiled(backend.get(), std::string(kAlternating)));
+    for (int run = 0; run < 2; ++run) {
+      const auto result = Run(programs.back(), arguments);
+      ASSERT_TRUE(result.ok()) << result.status();
+      if (first.empty()) first = *result;
+      EXPECT_EQ(*result, first);
+    }
+    EXPECT_EQ(counts->graphs, std::min(i + 1, most));
+    EXPECT_EQ(*Run(programs[0], arguments), first) << "the one that is used most";
+  }
+  EXPECT_EQ(counts->captured_graphs, most + 2);
+  EXPECT_EQ(*Run(programs[1], arguments), first);
+  EXPECT_EQ(counts->captured_graphs, most + 3);
+  EXPECT_EQ(counts->graphs, most);
+  EXPECT_EQ(counts->failed_captures, 0);
+  programs.resize(1);
+  EXPECT_EQ(counts->graphs, 1);
+  programs.clear();
+  EXPECT_EQ(counts->graphs, 0);
+}
+
 TEST_F(CudaGraphTest, WhatCannotBeCapturedIsLaunchedOneByOne) {
   for (const char* function :
        {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphGetNodes", "cuGraphInstantiateWithFlags"}) {
@@ -259,22 +312,6 @@ TEST_F(CudaGraphTest, WhatWaitsForTheDeviceIsNotCaptured) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(Run(program, arguments).ok());
   EXPECT_EQ(Since(before).graphs, 0);
 }
-
-// Extremes along one axis and the other, which no kernel has both of, and no library is asked for.
-constexpr absl::string_view kAlternating = R"(graph "extremes" {
-  %x = input : f32[64,64]
-  %a = reduce(%x) {kind = max, dimensions = [0]}
-  %ab = broadcast_in_dim(%a) {shape = [64, 64], broadcast_dimensions = [1]}
-  %c = subtract(%x, %ab)
-  %d = reduce(%c) {kind = max, dimensions = [1]}
-  %db = broadcast_in_dim(%d) {shape = [64, 64], broadcast_dimensions = [0]}
-  %e = subtract(%c, %db)
-  %f = reduce(%e) {kind = max, dimensions = [0]}
-  %fb = broadcast_in_dim(%f) {shape = [64, 64], broadcast_dimensions = [1]}
-  %g = subtract(%e, %fb)
-  %h = reduce(%g) {kind = min, dimensions = [1]}
-  output "h" = %h
-})";
 
 TEST_F(CudaGraphTest, ExplainTellsOfTheGraph) {
   const std::unique_ptr<Backend> backend = Made();

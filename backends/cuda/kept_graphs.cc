@@ -1,0 +1,25 @@
+#include "backends/cuda/kept_graphs.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tensord::cuda {
+
+void KeptGraphs::Use(const std::shared_ptr<Graph>& graph) {
+  std::list<std::shared_ptr<Graph>> dropped;  // that go without the lock
+  MutexLock lock(&mutex_);
+  const auto it = std::find(graphs_.begin(), graphs_.end(), graph);
+  if (it != graphs_.end()) {
+    graphs_.splice(graphs_.begin(), graphs_, it);
+    return;
+  }
+  graphs_.push_front(graph);
+  if (graphs_.size() > most_) dropped.splice(dropped.begin(), graphs_, std::prev(graphs_.end()));
+}
+
+void KeptGraphs::Drop(const std::shared_ptr<Graph>& graph) {
+  MutexLock lock(&mutex_);
+  graphs_.remove(graph);
+}
+
+}  // namespace tensord::cuda
