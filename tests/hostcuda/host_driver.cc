@@ -147,10 +147,10 @@ HOST_CUDA_EXPORT CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevi
       *value = static_cast<int>(Settings::Get().Number("MULTIPROCESSORS", 132));
       return kCuSuccess;
     case kCuComputeCapabilityMajor:
-      *value = host::kComputeCapability / 10;
+      *value = host::ComputeCapability() / 10;
       return kCuSuccess;
     case kCuComputeCapabilityMinor:
-      *value = host::kComputeCapability % 10;
+      *value = host::ComputeCapability() % 10;
       return kCuSuccess;
     case kCuMaxSharedMemoryPerBlockOptin:
       *value = host::kMaxSharedBytes;

@@ -180,6 +180,8 @@ Handles<CuFunctionObject>& Functions() {
   return *functions;
 }
 
+int ComputeCapability() { return static_cast<int>(Settings::Get().Number("COMPUTE_CAPABILITY", 90)); }
+
 CuResult LoadModule(const void* image, std::shared_ptr<CuModuleObject>* module) {
   ImageHeader header;
   if (image == nullptr || std::strncmp(static_cast<const char*>(image), kImageMagic, sizeof(header.magic)) != 0) {
@@ -187,9 +189,8 @@ CuResult LoadModule(const void* image, std::shared_ptr<CuModuleObject>* module) 
   }
   std::memcpy(&header, image, sizeof(header));
   // Machine code is for its generation, and its own or a later revision.
-  if (header.architecture / 10 != kComputeCapability / 10 || header.architecture > kComputeCapability) {
-    return kCuNoBinaryForGpu;
-  }
+  const bool is_of_generation = header.is_text != 0 || header.architecture / 10 == ComputeCapability() / 10;
+  if (!is_of_generation || header.architecture > ComputeCapability()) return kCuNoBinaryForGpu;
   auto loaded = std::make_shared<CuModuleObject>();
   loaded->library = OpenLibrary(static_cast<const char*>(image) + sizeof(header), header.library_bytes);
   if (loaded->library == nullptr) return kCuInvalidImage;

@@ -44,21 +44,24 @@ struct CuFunctionObject {
 namespace host {
 
 inline constexpr int kMaxSharedBytes = 227 * 1024, kSharedBytes = 48 * 1024;
-inline constexpr int kComputeCapability = 90;
 
 // The bytes of an image are this, then the library.
 struct ImageHeader {
   char magic[8];  // kImageMagic
   int architecture;
   int waits, is_checked;
+  int is_text;  // PTX, for its architecture and all later ones
   unsigned long library_bytes;
 };
 inline constexpr char kImageMagic[9] = "HOSTCUDA";
 
+// Returns the device's generation and revision: 90.
+int ComputeCapability();
+
 Handles<CuModuleObject>& Modules();
 Handles<CuFunctionObject>& Functions();
 
-// Opens an image's library. CUDA_ERROR_INVALID_IMAGE, or NO_BINARY_FOR_GPU for another architecture.
+// Opens an image's library. CUDA_ERROR_INVALID_IMAGE, or NO_BINARY_FOR_GPU for machine code of another architecture.
 CuResult LoadModule(const void* image, std::shared_ptr<CuModuleObject>* module);
 
 // Finds a kernel. CUDA_ERROR_NOT_FOUND if there is none of the name.

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <regex>
 #include <sstream>
 
@@ -28,6 +30,9 @@ Handles<NvrtcProgramObject>& Programs() {
   static auto* const programs = new Handles<NvrtcProgramObject>;
   return *programs;
 }
+
+// Those that NVRTC 13.0 knows.
+constexpr int kArchitectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
 
 bool StartsWith(const std::string& text, const char* beginning) { return text.rfind(beginning, 0) == 0; }
 
@@ -128,7 +133,7 @@ bool ReadOptions(int num_options, const char* const* options, CompileOptions* re
       return false;
     }
   }
-  if (read->architecture >= 50 && read->architecture <= 130) return true;
+  if (std::ranges::count(kArchitectures, read->architecture) > 0) return true;
   *log += "nvrtc: error: invalid value for --gpu-architecture (-arch)\n";
   return false;
 }
@@ -185,7 +190,7 @@ NvrtcResult Images::Compile(const CompileOptions& options, NvrtcProgramObject* p
     return kNvrtcCompilation;
   }
   const std::string library = ReadFile(library_path);
-  ImageHeader header = {{}, options.architecture, Waits(program->source), is_checked, library.size()};
+  ImageHeader header = {{}, options.architecture, Waits(program->source), is_checked, 0, library.size()};
   std::memcpy(header.magic, kImageMagic, sizeof(header.magic));
   program->image = std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + library;
   std::lock_guard lock(mutex_);
@@ -209,6 +214,18 @@ HOST_CUDA_EXPORT NvrtcResult nvrtcVersion(int* major, int* minor) {
   const long version = host::Settings::Get().Number("NVRTC_VERSION", 13000);
   *major = static_cast<int>(version / 1000);
   *minor = static_cast<int>(version % 1000 / 10);
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcGetNumSupportedArchs(int* number) {
+  if (const int injected = Calls::Get().Count(__func__, kNvrtcOutOfMemory); injected != 0) return injected;
+  *number = static_cast<int>(std::size(host::kArchitectures));
+  return kNvrtcSuccess;
+}
+
+HOST_CUDA_EXPORT NvrtcResult nvrtcGetSupportedArchs(int* architectures) {
+  if (const int injected = Calls::Get().Count(__func__, kNvrtcOutOfMemory); injected != 0) return injected;
+  std::ranges::copy(host::kArchitectures, architectures);
   return kNvrtcSuccess;
 }
 
@@ -284,6 +301,10 @@ HOST_CUDA_EXPORT NvrtcResult nvrtcGetPTX(NvrtcProgram handle, char* ptx) {
   HOST_ENTER_PROGRAM(handle, program);
   if (program->image.empty()) return kNvrtcInvalidProgram;
   std::memcpy(ptx, program->image.data(), program->image.size());
+  host::ImageHeader header;
+  std::memcpy(&header, ptx, sizeof(header));
+  header.is_text = 1;
+  std::memcpy(ptx, &header, sizeof(header));
   return kNvrtcSuccess;
 }
 

@@ -20,6 +20,8 @@ inline constexpr NvrtcResult kNvrtcCompilation = 6;
 // Each function as F(name, result, (arguments)).
 #define TENSORD_CUDA_NVRTC_FUNCTIONS(F)                                                                         \
   F(nvrtcVersion, NvrtcResult, (int* major, int* minor))                                                        \
+  F(nvrtcGetNumSupportedArchs, NvrtcResult, (int* number))                                                      \
+  F(nvrtcGetSupportedArchs, NvrtcResult, (int* architectures))                                                  \
   F(nvrtcGetErrorString, const char*, (NvrtcResult result))                                                     \
   F(nvrtcCreateProgram, NvrtcResult,                                                                            \
     (NvrtcProgram * program, const char* source, const char* name, int num_headers, const char* const* headers, \

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "backends/cuda/libraries/library_build.h"
 #include "backends/cuda/libraries/status.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -31,8 +32,15 @@ class Compilation {
     log.resize(bytes - 1);
     return log;
   }
-  absl::StatusOr<std::string> Image() const {
+  // Returns machine code, or PTX for the driver to compile.
+  absl::StatusOr<std::string> Image(bool is_ptx) const {
     size_t bytes = 0;
+    if (is_ptx) {
+      RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcGetPTXSize(program_, &bytes), "nvrtcGetPTXSize"));
+      std::string ptx(bytes, '\0');
+      RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcGetPTX(program_, ptx.data()), "nvrtcGetPTX"));
+      return ptx;
+    }
     RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcGetCUBINSize(program_, &bytes), "nvrtcGetCUBINSize"));
     std::string image(bytes, '\0');
     RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcGetCUBIN(program_, image.data()), "nvrtcGetCUBIN"));
@@ -71,13 +79,31 @@ absl::Status KernelCompiler::Describe() {
   int version_major = 0, version_minor = 0;
   RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcVersion(&version_major, &version_minor), "nvrtcVersion"));
   version_ = absl::StrCat("nvrtc ", version_major, ".", version_minor);
+  build_ = absl::StrCat(version_, ", ", LibraryBuild(reinterpret_cast<const void*>(nvrtc_->nvrtcVersion)));
   ASSIGN_OR_RETURN(const int major, context_->Attribute(kCuComputeCapabilityMajor));
   ASSIGN_OR_RETURN(const int minor, context_->Attribute(kCuComputeCapabilityMinor));
-  architecture_ = absl::StrCat("--gpu-architecture=sm_", major, minor);
+  RETURN_IF_ERROR(ChooseArchitecture(10 * major + minor));
   ASSIGN_OR_RETURN(printing_.num_processors, context_->Attribute(kCuMultiprocessorCount));
   ASSIGN_OR_RETURN(printing_.max_threads_per_block, context_->Attribute(kCuMaxThreadsPerBlock));
   ASSIGN_OR_RETURN(printing_.max_shared_bytes, context_->Attribute(kCuMaxSharedMemoryPerBlockOptin));
   printing_.pointer_alignment_bytes = 1;
+  return absl::OkStatus();
+}
+
+absl::Status KernelCompiler::ChooseArchitecture(int device) {
+  int number = 0;
+  RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcGetNumSupportedArchs(&number), "nvrtcGetNumSupportedArchs"));
+  std::vector<int> known(static_cast<size_t>(std::max(number, 0)));
+  if (number > 0) {
+    RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, nvrtc_->nvrtcGetSupportedArchs(known.data()), "nvrtcGetSupportedArchs"));
+  }
+  int newest = 0;  // that the device has too
+  for (const int architecture : known) {
+    if (architecture <= device) newest = std::max(newest, architecture);
+  }
+  is_ptx_ = newest > 0 && newest < device;
+  architecture_ =
+      absl::StrCat("--gpu-architecture=", is_ptx_ ? absl::StrCat("compute_", newest) : absl::StrCat("sm_", device));
   return absl::OkStatus();
 }
 
@@ -86,7 +112,7 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(cons
   if (std::shared_ptr<const LoadedKernel> found = Find(key); found != nullptr) return found;
   const CubinStore::Source source{.text = kernel.source,
                                   .options = absl::MakeConstSpan(kCudaCompileOptions),
-                                  .compiler = version_,
+                                  .compiler = build_,
                                   .architecture = architecture_};
   const auto compile = [&] { return ImageOf(kernel.source); };
   ASSIGN_OR_RETURN(CubinStore::Image image, cubins_->Get(source, compile));
@@ -139,7 +165,7 @@ absl::StatusOr<std::string> KernelCompiler::ImageOf(const std::string& source) c
                                "; install an NVRTC that knows the device, see cuda.libraries"));
   }
   RETURN_IF_ERROR(StatusOfNvrtc(*nvrtc_, result, "nvrtcCompileProgram"));
-  return compilation.Image();
+  return compilation.Image(is_ptx_);
 }
 
 }  // namespace tensord::cuda

@@ -35,14 +35,17 @@ class KernelCompiler {
   const std::shared_ptr<Context>& context() const { return context_; }
 
   // Compiles and loads a kernel that has something to compute. The calling thread has entered the context. INTERNAL
-  // with the compiler's log for a text that it refuses; UNSUPPORTED_ON_DEVICE for a device that is newer than NVRTC;
-  // OUT_OF_MEMORY.
+  // with the compiler's log for a text that it refuses; UNSUPPORTED_ON_DEVICE for a device that is older than all that
+  // NVRTC knows; OUT_OF_MEMORY.
   absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const KernelText& kernel);
 
  private:
   KernelCompiler(std::shared_ptr<Context> context, const Nvrtc* nvrtc, std::shared_ptr<CubinStore> cubins)
       : context_(std::move(context)), nvrtc_(nvrtc), cubins_(std::move(cubins)) {}
   absl::Status Describe();
+  // Chooses machine code of the device, 90 for example; if NVRTC does not know it, PTX of the newest one that both
+  // know.
+  absl::Status ChooseArchitecture(int device);
   std::shared_ptr<const LoadedKernel> Find(const std::string& key);
   // Keeps a kernel, unless another thread was quicker; returns the one that is kept.
   std::shared_ptr<const LoadedKernel> Keep(const std::string& key, std::shared_ptr<const LoadedKernel> kernel);
@@ -51,8 +54,10 @@ class KernelCompiler {
   const std::shared_ptr<Context> context_;
   const Nvrtc* const nvrtc_;
   const std::shared_ptr<CubinStore> cubins_;
-  std::string version_;       // "nvrtc 13.0"; constant after Create, like the next two
+  std::string version_;       // "nvrtc 13.0"; constant after Create, like the next four
+  std::string build_;         // with what tells it from others of that version
   std::string architecture_;  // "--gpu-architecture=sm_90"
+  bool is_ptx_ = false;
   CudaOptions printing_;
   Mutex mutex_;
   absl::flat_hash_map<std::string, std::weak_ptr<const LoadedKernel>> kernels_ ABSL_GUARDED_BY(mutex_);  // by key

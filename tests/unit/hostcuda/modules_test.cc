@@ -50,6 +50,27 @@ TEST_F(HostModulesTest, RefusesWhatIsNoImageOrForAnotherDevice) {
   EXPECT_EQ(cuda.cuModuleLoadData(&module, cubin.data()), kCuNoBinaryForGpu);
 }
 
+// The driver compiles PTX, for its architecture and all later ones.
+TEST_F(HostModulesTest, TextIsForLaterDevicesToo) {
+  NvrtcProgram program = nullptr;
+  for (const int architecture : {80, 90, 100}) {
+    ASSERT_EQ(cuda.nvrtcCreateProgram(&program, kScale, "test.cu", 0, nullptr, nullptr), kNvrtcSuccess);
+    const std::string option = "-arch=compute_" + std::to_string(architecture);
+    const std::vector<const char*> options = Options(option.c_str());
+    ASSERT_EQ(cuda.nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data()), kNvrtcSuccess);
+    size_t bytes = 0;
+    ASSERT_EQ(cuda.nvrtcGetPTXSize(program, &bytes), kNvrtcSuccess);
+    std::string ptx(bytes, 0);
+    ASSERT_EQ(cuda.nvrtcGetPTX(program, ptx.data()), kNvrtcSuccess);
+    EXPECT_EQ(cuda.nvrtcDestroyProgram(&program), kNvrtcSuccess);
+    CuModule module = nullptr;
+    EXPECT_EQ(cuda.cuModuleLoadData(&module, ptx.data()), architecture <= 90 ? kCuSuccess : kCuNoBinaryForGpu);
+    if (module != nullptr) {
+      EXPECT_EQ(cuda.cuModuleUnload(module), kCuSuccess);
+    }
+  }
+}
+
 TEST_F(HostModulesTest, FunctionsGoWithTheirModule) {
   std::string cubin;
   ASSERT_EQ(Compile(kScale, Options("-arch=sm_90"), &cubin, nullptr), kNvrtcSuccess);

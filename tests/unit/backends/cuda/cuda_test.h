@@ -37,8 +37,10 @@ class CudaTest : public testing::Test {
   }
 
   void TearDown() override {
-    for (const char* setting : {"DELAY_US", "SEED", "WORK_US", "HOLD", "MEMORY", "VIRTUAL_MEMORY"})
+    for (const char* setting :
+         {"DELAY_US", "SEED", "WORK_US", "HOLD", "MEMORY", "VIRTUAL_MEMORY", "COMPUTE_CAPABILITY"}) {
       hostCudaSet(setting, "");
+    }
     hostCudaFail("", 0, 0);
     EXPECT_EQ(hostCudaLiveMemory(), 0);
     EXPECT_EQ(hostCudaLivePinned(), 0);

@@ -339,14 +339,31 @@ TEST_F(EdgesTest, OperandsThatShareMemory) {
        {Any(DType::kI32, {5, 6}), LiteralOf(std::vector<int32_t>{0, 2})});
 }
 
-// NVRTC refuses the option that names the device.
+// The driver compiles what NVRTC cannot.
 TEST_F(EdgesTest, ADeviceThatIsNewerThanTheCompiler) {
   const std::vector<Literal> arguments = {Any(DType::kF32, {3})};
-  hostCudaFail("nvrtcCompileProgram", 1, kNvrtcInvalidOption);
-  const auto refused = Run(backend_.get(), TextOf("  %y = negate(%a)", arguments), arguments);
-  hostCudaFail("", 0, 0);
+  const auto texts = [&] { return hostCudaCalls("nvrtcGetPTX"); };
+  const auto codes = [&] { return hostCudaCalls("nvrtcGetCUBIN"); };
+  for (const char* const device : {"90", "91", "130", "121"}) {
+    SCOPED_TRACE(device);
+    const bool is_known = device == std::string("90") || device == std::string("121");
+    hostCudaSet("COMPUTE_CAPABILITY", device);
+    const std::unique_ptr<Backend> backend = Made();
+    const long texts_before = texts(), codes_before = codes();
+    ExpectAsOnCpu(backend.get(), TextOf("  %y = negate(%a)", arguments), arguments, {});
+    EXPECT_EQ(texts() > texts_before, !is_known);
+    EXPECT_EQ(codes() > codes_before, is_known);
+  }
+}
+
+// NVRTC refuses the option that names the device.
+TEST_F(EdgesTest, ADeviceThatIsOlderThanTheCompiler) {
+  const std::vector<Literal> arguments = {Any(DType::kF32, {3})};
+  hostCudaSet("COMPUTE_CAPABILITY", "61");
+  const std::unique_ptr<Backend> backend = Made();
+  const auto refused = Run(backend.get(), TextOf("  %y = negate(%a)", arguments), arguments);
   EXPECT_EQ(ReasonOf(refused.status()), "UNSUPPORTED_ON_DEVICE") << refused.status();
-  for (const char* part : {"nvrtc 13.0", "sm_", "cuda.libraries"}) {
+  for (const char* part : {"nvrtc 13.0", "sm_61", "cuda.libraries"}) {
     EXPECT_NE(refused.status().message().find(part), std::string::npos) << refused.status();
   }
 }

@@ -16,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/compile/kernel_compiler.h"
 #include "backends/cuda/cuda_backend.h"
 #include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
@@ -262,6 +263,27 @@ TEST_F(CubinStoreOfProgramsTest, CodeThatTheDriverRefusesIsCompiledAnew) {
   }
   EXPECT_EQ(Compiles("a"), kernels);
   EXPECT_EQ(Compiles("a"), 0);
+}
+
+// It may say of itself that it is of the same version.
+TEST_F(CubinStoreTest, AnotherBuildOfTheCompilerCompilesAnew) {
+  const std::shared_ptr<Context> context = Entered();
+  const std::shared_ptr<CubinStore> store = CubinStore::InMemory();
+  const Nvrtc* const nvrtc = *libraries_->nvrtc();
+  Nvrtc other = *nvrtc;
+  other.nvrtcVersion = [](int* major, int* minor) {
+    *major = 13;
+    *minor = 0;
+    return kNvrtcSuccess;
+  };
+  for (const Nvrtc* const table : {nvrtc, nvrtc, const_cast<const Nvrtc*>(&other)}) {
+    const auto compiler = KernelCompiler::Create(context, table, store);
+    ASSERT_TRUE(compiler.ok()) << compiler.status();
+    const auto kernel = (*compiler)->Compile(
+        {.source = "extern \"C\" __global__ void nothing() {}", .launches = {{.entry = "nothing"}}});
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+  }
+  EXPECT_EQ(store->stats().compiled, 2);
 }
 
 }  // namespace

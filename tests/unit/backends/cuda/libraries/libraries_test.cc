@@ -5,12 +5,14 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "backends/cuda/libraries/library_build.h"
 #include "backends/cuda/libraries/library_paths.h"
 #include "backends/cuda/libraries/status.h"
 #include "engine/base/refusal.h"
@@ -61,6 +63,22 @@ class CudaLibrariesTest : public testing::Test {
   void (*set_)(const char*, const char*) = nullptr;
   void (*fail_)(const char*, long, int) = nullptr;
 };
+
+TEST_F(CudaLibrariesTest, BuildsOfOneVersionAreToldApart) {
+  std::vector<std::string> builds;
+  for (const char* const name : {"a.so", "b.so"}) {
+    const fs::path copy = root_ / name;
+    fs::copy_file(TENSORD_HOST_CUDA, copy);
+    fs::last_write_time(copy, fs::file_time_type::clock::now() - std::chrono::hours(builds.size()));
+    void* const library = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    builds.push_back(LibraryBuild(dlsym(library, "nvrtcVersion")));
+    EXPECT_EQ(LibraryBuild(dlsym(library, "cuInit")), builds.back());
+  }
+  EXPECT_NE(builds[0], builds[1]);
+  EXPECT_NE(builds[0], "");
+  EXPECT_EQ(LibraryBuild(nullptr), "");
+}
 
 TEST_F(CudaLibrariesTest, NoDriver) {
   const absl::Status status = Libraries::Open(Only({Folder("none", {})})).status();
