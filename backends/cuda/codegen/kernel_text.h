@@ -21,6 +21,11 @@ struct CudaLaunch {
   std::vector<int32_t> arguments = {};
   // Positions of two pointers: where they are equal the launch is left out.
   std::optional<std::pair<int32_t, int32_t>> unless_same = std::nullopt;
+  // Launches that the blocks are spread over, one after the other, which take about the same time. If there are
+  // several, the entry has a parameter ahead of the pointers, `u64 first_block`: blockIdx.x counts from there.
+  int64_t parts = 1;
+
+  int64_t blocks_of_part() const { return (blocks + parts - 1) / parts; }
 };
 
 // A kernel as CUDA C++, for NVRTC: the source needs no headers. The launches run in order, on one stream; there are

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/codegen/index.h"
+#include "backends/cuda/codegen/launch_parts.h"
 #include "backends/cuda/codegen/values.h"
 #include "backends/cuda/codegen/vectors.h"
 #include "engine/base/rounding.h"
@@ -38,23 +39,35 @@ class MapPrinter {
     if (!HasPointwiseResults() && !writer_.HasResults(MicroLevel::kUniform)) return;
     const int64_t groups = CeilDiv(points_, width_);
     const int64_t threads = std::clamp<int64_t>(CeilDiv(groups, 32) * 32, 32, MaxThreads());
-    const int64_t blocks =
-        std::clamp<int64_t>(CeilDiv(groups, threads), 1,
-                            std::min({int64_t{writer_.options().num_processors} * kBlocksPerProcessor,
-                                      writer_.options().max_blocks, (int64_t{1} << 30) / threads}));
+    const int64_t needed = std::max<int64_t>(CeilDiv(groups, threads), 1), most = (int64_t{1} << 30) / threads;
+    const int64_t parts =
+        CudaLaunchParts(static_cast<double>(points_) * StepsOfPoint(), std::min(needed, most), writer_.options());
+    const int64_t blocks = std::min({needed, most,
+                                     parts * std::min(int64_t{writer_.options().num_processors} * kBlocksPerProcessor,
+                                                      writer_.options().max_blocks)});
     kernel_.spread = absl::StrCat("map, ", width_, width_ == 1 ? " element" : " elements", " a thread");
-    const CudaLaunch launch{
-        .entry = writer_.options().name, .blocks = blocks, .threads_per_block = static_cast<int32_t>(threads)};
+    const CudaLaunch launch{.entry = writer_.options().name,
+                            .blocks = blocks,
+                            .threads_per_block = static_cast<int32_t>(threads),
+                            .parts = parts};
     writer_.OpenEntry(launch, /*has_scratch=*/false);
     writer_.UniformValues(needed_);
     writer_.StoreUniformResults();
-    if (HasPointwiseResults()) Loop(groups, threads);
+    if (HasPointwiseResults()) Loop(groups, threads, parts == 1 ? "gridDim.x" : absl::StrCat(blocks, "u"));
     writer_.Close();
     kernel_.launches.push_back(launch);
   }
 
  private:
   int64_t MaxThreads() const { return std::min(kUsualMapThreads, writer_.options().max_threads_per_block); }
+
+  double StepsOfPoint() const {
+    double steps = 0;
+    for (size_t v = 0; v < program_.instructions.size(); ++v) {
+      if (needed_[v] && IsPointwise(program_.instructions[v])) steps += CudaSteps(program_.instructions[v]);
+    }
+    return steps;
+  }
 
   bool HasPointwiseResults() const {
     return writer_.HasResults(MicroLevel::kFull) || writer_.HasResults(MicroLevel::kKept);
@@ -76,11 +89,12 @@ class MapPrinter {
     return CudaReadingOf(load, width_, writer_.options().pointer_alignment_bytes);
   }
 
-  void Loop(int64_t groups, int64_t threads) {
+  // `blocks` is their number.
+  void Loop(int64_t groups, int64_t threads, absl::string_view blocks) {
     const absl::string_view type = index_.type();
     const absl::string_view suffix = type == "u32" ? "u" : "ull";
-    writer_.Open("for (", type, " g = blockIdx.x * (", type, ")", threads, " + threadIdx.x; g < ", groups, suffix,
-                 "; g += gridDim.x * (", type, ")", threads, ")");
+    writer_.Open("for (", type, " g = ", writer_.block(), " * (", type, ")", threads, " + threadIdx.x; g < ", groups,
+                 suffix, "; g += ", blocks, " * (", type, ")", threads, ")");
     if (width_ > 1) {
       writer_.Line("const ", type, " i = g * ", width_, suffix, ";");
     } else {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/cuda/codegen/index.h"
+#include "backends/cuda/codegen/launch_parts.h"
 #include "backends/cuda/codegen/reduce_plan.h"
 #include "backends/cuda/codegen/reduce_walk.h"
 #include "backends/cuda/codegen/values.h"
@@ -78,7 +79,9 @@ class ReducePrinter {
     for (int32_t v : ResultsAt(MicroLevel::kKept, std::nullopt)) targets.push_back(v);
     needed_ = NeededValues(program_, targets);
 
-    OpenLaunch("", plan_.blocks, plan_.lanes, plan_.group, plan_.join_bytes + plan_.carry_bytes);
+    double steps = 0;
+    for (const CudaPass& pass : plan_.passes) steps += StepsOf(pass);
+    OpenLaunch("", plan_.blocks, plan_.lanes, plan_.group, plan_.join_bytes + plan_.carry_bytes, steps);
     writer_.UniformValues(needed_);
     writer_.StoreUniformResults();
     OpenBlocks(plan_.blocks, /*splits=*/1, plan_.lanes, plan_.group, plan_.is_rows, plan_.kept_width());
@@ -144,7 +147,7 @@ class ReducePrinter {
     needed_ = NeededValues(program_, targets);
 
     OpenLaunch(absl::StrCat("_", pass.number), plan_.blocks * plan_.splits, plan_.lanes, plan_.group,
-               pass.reductions.empty() ? 0 : plan_.join_bytes);
+               pass.reductions.empty() ? 0 : plan_.join_bytes, StepsOf(pass));
     writer_.UniformValues(needed_);
     if (is_first) writer_.StoreUniformResults();
     OpenBlocks(plan_.blocks, plan_.splits, plan_.lanes, plan_.group, plan_.is_rows, plan_.kept_width());
@@ -204,7 +207,7 @@ class ReducePrinter {
       if (plan_.is_rows || lanes == 1) continue;
       shared_bytes = std::max(shared_bytes, lanes * group * SizeOf(CudaAccumulator(At(v).dtype)));
     }
-    OpenLaunch(absl::StrCat("_", pass.number, "_join"), blocks, lanes, group, shared_bytes);
+    OpenLaunch(absl::StrCat("_", pass.number, "_join"), blocks, lanes, group, shared_bytes, /*steps=*/0);
     writer_.UniformValues(needed_);
     OpenBlocks(blocks, /*splits=*/1, lanes, group, plan_.is_rows, /*width=*/1);
     kept_width_ = 1;
@@ -260,13 +263,23 @@ class ReducePrinter {
 
   // ---- Threads ----
 
-  void OpenLaunch(const std::string& ending, int64_t blocks, int64_t lanes, int64_t group, int64_t shared_bytes) {
+  // Returns the steps of a pass in all points.
+  double StepsOf(const CudaPass& pass) const {
+    double steps = 0;
+    for (const int32_t v : pass.values) steps += CudaSteps(At(v));
+    for (const int32_t v : pass.reductions) steps += CudaSteps(At(v));
+    return steps * static_cast<double>(plan_.kept) * static_cast<double>(plan_.reduced);
+  }
+
+  void OpenLaunch(const std::string& ending, int64_t blocks, int64_t lanes, int64_t group, int64_t shared_bytes,
+                  double steps) {
     const int64_t launched = std::min(blocks, writer_.options().max_blocks);
+    has_block_loop_ = launched < blocks;
     kernel_.launches.push_back({.entry = writer_.options().name + ending,
                                 .blocks = launched,
                                 .threads_per_block = static_cast<int32_t>(lanes * group),
-                                .dynamic_shared_bytes = shared_bytes});
-    has_block_loop_ = launched < blocks;
+                                .dynamic_shared_bytes = shared_bytes,
+                                .parts = has_block_loop_ ? 1 : CudaLaunchParts(steps, blocks, writer_.options())});
     writer_.OpenEntry(kernel_.launches.back(), kernel_.scratch_bytes > 0);
     if (shared_bytes > 0) writer_.Line("extern __shared__ __align__(16) u8 tensord_shared[];");
   }
@@ -276,7 +289,7 @@ class ReducePrinter {
     kept_.emplace("k", program_, CudaIndex::Axes::kKept);
     const absl::string_view type = kept_->type();
     const absl::string_view suffix = type == "u32" ? "u" : "ull";
-    std::string block = "blockIdx.x";
+    std::string block(writer_.block());
     if (has_block_loop_) {
       writer_.Open("for (u64 b = blockIdx.x; b < ", blocks * splits, "ull; b += gridDim.x)");
       block = "b";

@@ -19,6 +19,11 @@ void CudaWriter::OpenEntry(const CudaLaunch& launch, bool has_scratch) {
   std::vector<bool> is_shared(program_.tensors.size());
   for (const auto& [result, operand] : InPlacePairs(program_)) is_shared[static_cast<size_t>(operand)] = true;
   std::vector<std::string> parameters;
+  block_ = "blockIdx.x";
+  if (launch.parts > 1) {
+    parameters.push_back("u64 first_block");
+    block_ = "(u32)(first_block + blockIdx.x)";
+  }
   for (size_t t = 0; t < program_.tensors.size(); ++t) {
     UseCudaType(program_.tensors[t], &prelude());
     parameters.push_back(
@@ -71,7 +76,7 @@ void CudaWriter::UniformValues(const std::vector<bool>& needed) {
 
 void CudaWriter::StoreUniformResults() {
   if (!HasResults(MicroLevel::kUniform)) return;
-  Open("if (blockIdx.x == 0 && threadIdx.x == 0)");
+  Open("if (", block_, " == 0 && threadIdx.x == 0)");
   for (size_t r = 0; r < program_.results.size(); ++r) {
     if (Computed(r).level == MicroLevel::kUniform) StoreResult(r, "0");
   }

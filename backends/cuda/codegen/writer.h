@@ -36,6 +36,8 @@ class CudaWriter {
 
   // The first line of an entry, which Close ends. With scratch memory it has a parameter `scratch` more.
   void OpenEntry(const CudaLaunch& launch, bool has_scratch);
+  // Returns the block's number in the entry that is open, over all parts of its launch.
+  absl::string_view block() const { return block_; }
 
   // "const f32 v3 = …;". `address` is the element's index of a load or an iota, and "" for other kinds.
   void Value(int32_t index, const std::string& address);
@@ -60,6 +62,7 @@ class CudaWriter {
   const MicroProgram& program_;
   const CudaOptions& options_;
   CudaLines lines_;
+  absl::string_view block_;
 };
 
 // Returns by number the values that `targets` are computed from, themselves included. Operands of a reduction do not

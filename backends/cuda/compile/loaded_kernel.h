@@ -14,6 +14,7 @@
 #include "backends/cuda/abi/driver.h"
 #include "backends/cuda/codegen/kernel_text.h"
 #include "backends/cuda/device/context.h"
+#include "backends/cuda/device/pace.h"
 
 namespace tensord::cuda {
 
@@ -31,15 +32,17 @@ class LoadedKernel {
   LoadedKernel(const LoadedKernel&) = delete;
   LoadedKernel& operator=(const LoadedKernel&) = delete;
 
-  // Enqueues the launches; each takes of these pointers those that it names.
-  absl::Status Enqueue(CuStream stream, absl::Span<const CuAddress> pointers) const;
+  // Enqueues the launches; each takes of these pointers those that it names. Asks the pace before each part of a
+  // launch, if some launch has several; null: nothing waits.
+  absl::Status Enqueue(CuStream stream, absl::Span<const CuAddress> pointers, Pace* pace = nullptr) const;
   // Says for people how it is launched: "2 launches, the largest of 528 x 256 threads, 40 registers".
   std::string Describe() const;
 
  private:
   struct Launch {
     CuFunction function = nullptr;
-    unsigned blocks = 1;
+    unsigned blocks = 1;          // of all parts
+    unsigned blocks_of_part = 1;  // the last one has what is left
     unsigned threads = 1;
     unsigned shared_bytes = 0;
     std::vector<int32_t> arguments;
@@ -49,10 +52,12 @@ class LoadedKernel {
   explicit LoadedKernel(std::shared_ptr<Context> context) : context_(std::move(context)) {}
   absl::Status Open(const std::string& image, const std::vector<CudaLaunch>& launches, bool* is_refused);
   absl::Status Measure(CuFunction function);
+  absl::Status EnqueuePart(const Launch& launch, unsigned blocks, CuStream stream, void** arguments) const;
 
   const std::shared_ptr<Context> context_;
   CuModule module_ = nullptr;     // constant after Load
   std::vector<Launch> launches_;  // constant after Load
+  int64_t parts_ = 0;             // of all launches; likewise
   int registers_ = 0;             // that a thread takes, of the launch that takes most; likewise
   int local_bytes_ = 0;           // memory of a thread for what does not fit into them; likewise
 };

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "backends/cuda/codegen/launch_parts.h"
 #include "backends/cuda/codegen/lines.h"
 #include "backends/cuda/codegen/values.h"
 #include "backends/cuda/kernels/index_text.h"
@@ -44,18 +45,21 @@ class OwnProductPrinter {
     const int64_t row_tiles = CeilDiv(space_.Size(kRows), tiles_[kLhs]);
     const int64_t column_tiles = CeilDiv(space_.Size(kColumns), tiles_[kRhs]);
     const int64_t count = row_tiles * column_tiles * space_.Size(kBatch);
-    const int64_t blocks = std::min(count, int64_t{options_.num_processors} * kProductBlocksPerProcessor);
+    const int64_t parts = CudaLaunchParts(Steps(), count, options_);
+    const int64_t blocks = std::min(count, parts * options_.num_processors * kProductBlocksPerProcessor);
     KernelText text;
-    text.launches.push_back({.entry = "product", .blocks = blocks, .threads_per_block = kProductThreads});
+    text.launches.push_back(
+        {.entry = "product", .blocks = blocks, .threads_per_block = kProductThreads, .parts = parts});
     const std::string memory(CudaStorage(operands_));
     if (arithmetic_.uses_functions()) lines_.Raw(ProductArithmetic::kFunctions);
-    lines_.Open("extern \"C\" __global__ void __launch_bounds__(", kProductThreads, ") product(const ", memory,
-                "* __restrict__ lhs, const ", memory, "* __restrict__ rhs, ", CudaStorage(result_),
-                "* __restrict__ result)");
+    lines_.Open("extern \"C\" __global__ void __launch_bounds__(", kProductThreads, ") product(",
+                parts > 1 ? "u64 first_block, " : "", "const ", memory, "* __restrict__ lhs, const ", memory,
+                "* __restrict__ rhs, ", CudaStorage(result_), "* __restrict__ result)");
     const std::string& type = arithmetic_.type();
     lines_.Line("__shared__ ", type, " a[", kSlice * Pitch(kLhs), "], b[", kSlice * Pitch(kRhs), "];");
     lines_.Line("const u32 tr = threadIdx.x % ", kThreadsASide, "u, tc = threadIdx.x / ", kThreadsASide, "u;");
-    lines_.Open("for (u64 t = blockIdx.x; t < ", count, "ull; t += ", blocks, "ull)");
+    lines_.Open("for (u64 t = ", parts > 1 ? "first_block + " : "", "blockIdx.x; t < ", count, "ull; t += ", blocks,
+                "ull)");
     lines_.Line("const u64 row = t % ", row_tiles, "ull * ", tiles_[kLhs], "ull, column = t / ", row_tiles, "ull % ",
                 column_tiles, "ull * ", tiles_[kRhs], "ull;");
     if (space_.Size(kBatch) > 1) lines_.Line("const u64 batch = t / ", row_tiles * column_tiles, "ull;");
@@ -68,6 +72,13 @@ class OwnProductPrinter {
   }
 
  private:
+  // Returns the work of all products, as CudaLaunchParts counts it.
+  double Steps() const {
+    double products = 1;
+    for (const DotRole role : {kRows, kColumns, kSummed, kBatch}) products *= static_cast<double>(space_.Size(role));
+    return products * static_cast<double>(std::max<int64_t>(2, SizeOf(operands_)));
+  }
+
   static constexpr DotRole RoleOf(DotSide side) { return FreeRole(side); }
   int64_t SumsOf(DotSide side) const { return tiles_[side] / kThreadsASide; }  // of a thread
   int64_t Pitch(DotSide side) const { return tiles_[side] + 1; }

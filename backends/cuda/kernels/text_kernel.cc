@@ -18,7 +18,7 @@ absl::Status TextKernel::Enqueue(const Launch& launch) const {
   absl::InlinedVector<CuAddress, 16> pointers(launch.operands.begin(), launch.operands.end());
   pointers.insert(pointers.end(), launch.results.begin(), launch.results.end());
   if (scratch_bytes_ > 0) pointers.push_back(launch.scratch);
-  return loaded_->Enqueue(launch.stream, pointers);
+  return loaded_->Enqueue(launch.stream, pointers, launch.pace);
 }
 
 std::string TextKernel::Describe() const { return absl::StrCat(way_, ", ", loaded_->Describe()); }

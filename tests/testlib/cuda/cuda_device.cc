@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -185,11 +186,17 @@ absl::Status CudaDevice::Run(size_t kernel, const std::vector<Literal>& operands
 
   for (size_t l = 0; l < entries.functions.size() && status.ok(); ++l) {
     const CudaLaunch& launch = entries.kernel.launches[l];
-    status = driver_->Check(
-        driver_->launch(entries.functions[l], static_cast<unsigned>(launch.blocks), 1, 1,
-                        static_cast<unsigned>(launch.threads_per_block), 1, 1,
-                        static_cast<unsigned>(launch.dynamic_shared_bytes), nullptr, arguments.data(), nullptr),
-        launch.entry.c_str());
+    for (uint64_t first = 0; first < static_cast<uint64_t>(launch.blocks) && status.ok();
+         first += static_cast<uint64_t>(launch.blocks_of_part())) {
+      std::vector<void*> all = arguments;
+      if (launch.parts > 1) all.insert(all.begin(), &first);
+      const int64_t blocks = std::min(launch.blocks_of_part(), launch.blocks - static_cast<int64_t>(first));
+      status = driver_->Check(
+          driver_->launch(entries.functions[l], static_cast<unsigned>(blocks), 1, 1,
+                          static_cast<unsigned>(launch.threads_per_block), 1, 1,
+                          static_cast<unsigned>(launch.dynamic_shared_bytes), nullptr, all.data(), nullptr),
+          launch.entry.c_str());
+    }
   }
   if (status.ok()) status = driver_->Check(driver_->synchronize(), "cuCtxSynchronize");
   if (!status.ok()) return status;

@@ -98,7 +98,7 @@ inline const char* RunBlock(unsigned threads) {
   }
 }
 
-// One launch. `arguments` has the kernel's pointers.
+// One launch. `arguments` has the kernel's pointers, and numbers as if they were some.
 template <typename... A>
 const char* Launch(void (*kernel)(A...), void** arguments, unsigned blocks, unsigned threads) {
   struct Call {
@@ -108,7 +108,7 @@ const char* Launch(void (*kernel)(A...), void** arguments, unsigned blocks, unsi
   block.arguments = &call;
   block.body = [](void* opaque) {
     const Call& c = *static_cast<Call*>(opaque);
-    [&c]<size_t... I>(std::index_sequence<I...>) { c.kernel(static_cast<A>(c.arguments[I])...); }
+    [&c]<size_t... I>(std::index_sequence<I...>) { c.kernel((A)(c.arguments[I])...); }
     (std::index_sequence_for<A...>());
   };
   while (block.fibers.size() < threads) block.fibers.emplace_back().stack.resize(kStackBytes);

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -131,9 +132,14 @@ absl::Status CudaEmulator::Run(size_t kernel, const std::vector<Literal>& operan
   for (size_t l = 0; l < entries.launches.size(); ++l) {
     const CudaLaunch& launch = entries.kernel.launches[l];
     if (launch.dynamic_shared_bytes > kSharedBytes) return absl::InternalError("more shared memory than there is");
-    const char* error = entries.launches[l](arguments.data(), static_cast<unsigned>(launch.blocks),
-                                            static_cast<unsigned>(launch.threads_per_block));
-    if (error != nullptr) return absl::InternalError(absl::StrCat(launch.entry, ": ", error));
+    for (int64_t first = 0; first < launch.blocks; first += launch.blocks_of_part()) {
+      std::vector<void*> all = arguments;
+      if (launch.parts > 1) all.insert(all.begin(), reinterpret_cast<void*>(first));
+      const int64_t blocks = std::min(launch.blocks_of_part(), launch.blocks - first);
+      const char* error = entries.launches[l](all.data(), static_cast<unsigned>(blocks),
+                                              static_cast<unsigned>(launch.threads_per_block));
+      if (error != nullptr) return absl::InternalError(absl::StrCat(launch.entry, ": ", error));
+    }
   }
   for (size_t m = 0; m < memory.size(); ++m) {
     if (!memory[m].is_fence_whole()) return absl::InternalError(absl::StrCat("written past argument ", m));

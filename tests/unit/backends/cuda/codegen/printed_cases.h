@@ -109,6 +109,21 @@ inline std::vector<PrintedCase> NeighbourCases() {
   return cases;
 }
 
+// Programs by two: as usual, and with launches that are cut into as many parts as they have blocks for.
+inline std::vector<PrintedCase> CutCases() {
+  std::vector<PrintedCase> all = AccessCases(), cases;
+  for (PrintedCase& c : NeighbourCases()) all.push_back(std::move(c));
+  for (PrintedCase& c : all) {
+    if (c.options.num_processors > 1 || c.options.pointer_alignment_bytes < 16) continue;
+    c.options.max_blocks = CudaOptions().max_blocks;
+    for (const int64_t steps : {c.options.steps_per_launch, int64_t{1}}) {
+      c.options.steps_per_launch = steps;
+      AddCase({.name = c.name, .program = c.program}, c.options, &cases);
+    }
+  }
+  return cases;
+}
+
 }  // namespace tensord
 
 #endif  // TENSORD_TESTS_UNIT_BACKENDS_CUDA_CODEGEN_PRINTED_CASES_H_

@@ -68,6 +68,7 @@ TEST_F(CudaPrinterTest, AssemblesForADevice) {
     ExpectCompiles({"layer_norm", LayerNormProgram(9000, 3, DType::kF32), options}, "sm_90");
     ExpectCompiles({"variance", VarianceProgram(100, 1000, DType::kF64), options}, "sm_80");
   }
+  for (const PrintedCase& c : CutCases()) ExpectCompiles(c, "sm_90");
 }
 
 // The kernels of benchmarks, on each generation: nothing is spilled, and as many threads fit into a processor as it
@@ -154,6 +155,29 @@ TEST(CudaLaunchTest, ColumnsAreCutUntilTheDeviceIsFull) {
   const CudaLaunch& parts = kernel.launches[0];
   EXPECT_GE(parts.blocks * parts.threads_per_block, 132 * 2048);
   EXPECT_LE(kernel.scratch_bytes, int64_t{65536} * 8192 * 4 / 100) << "what the parts write and read again";
+}
+
+// Nothing stops a launch.
+TEST(CudaLaunchTest, WhatTakesLongIsCut) {
+  const auto parts = [](const MicroProgram& program) {
+    const KernelText kernel = PrintCuda(program, {});
+    EXPECT_EQ(kernel.launches.size(), 1u);
+    return kernel.launches[0].parts;
+  };
+  EXPECT_EQ(parts(SoftmaxProgram(32768, 8192, DType::kF32)), 1) << "a GiB";
+  const int64_t side = int64_t{1} << 20;
+  EXPECT_GT(parts(VarianceProgram(side, side, DType::kF32)), 50);
+  const auto functions = [](int64_t points) {
+    MicroBuilder b(std::vector<MicroAxis>{{.size = points}});
+    int32_t x = b.Load(DType::kF32, MicroLevel::kFull);
+    for (int i = 0; i < 20; ++i) x = b.Unary(CoreOp::kSin, x);
+    b.Result(x);
+    return b.Build();
+  };
+  EXPECT_EQ(parts(functions(int64_t{1} << 28)), 1);
+  EXPECT_GT(parts(functions(int64_t{1} << 34)), 10);
+  // Few blocks fill the device, and parts of them would not.
+  EXPECT_EQ(parts(VarianceProgram(int64_t{1} << 20, 200, DType::kF32)), 1);
 }
 
 TEST(CudaLaunchTest, NothingIsLaunchedWhereThereIsNothingToCompute) {

@@ -365,6 +365,23 @@ TEST_P(CudaResultsTest, NeighboursAreTakenInOneOrderWithVectorsAndWithout) {
   }
 }
 
+// They have the same blocks.
+TEST_P(CudaResultsTest, LaunchesThatAreCutGiveTheSameBits) {
+  Build(CutCases());
+  std::mt19937_64 random(5);
+  int cut = 0;
+  for (size_t c = 0; c + 1 < cases_.size() && !HasFailure() && !IsSkipped(); c += 2) {
+    const MicroProgram& program = cases_[c].program;
+    const std::vector<Literal> operands = RandomOperands(program, OperandElements(program), Values::kModest, &random);
+    const std::vector<Literal> want = Run(c, operands), got = Run(c + 1, operands);
+    for (size_t r = 0; r < want.size(); ++r) {
+      EXPECT_EQ(Difference(got[r], want[r], {}), "") << "result " << r << " of " << Describe(c + 1);
+    }
+    for (const CudaLaunch& launch : PrintCuda(program, cases_[c + 1].options).launches) cut += launch.parts > 1;
+  }
+  EXPECT_TRUE(cut > 20 || HasFailure() || IsSkipped()) << cut;
+}
+
 constexpr int64_t kComplexArguments = 2000;
 
 // The largest error of a complex op: its modulus in ulp of the result's, as docs/use/numerics.md counts.

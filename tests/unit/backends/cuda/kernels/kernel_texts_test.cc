@@ -27,7 +27,7 @@ using testing::Not;
 
 // Returns the text of the kernel of a case on its own; empty if there is nothing to compute.
 absl::StatusOr<std::string> TextOf(const NodeCase& node_case) {
-  Graph graph = GraphOf(node_case);
+  tensord::Graph graph = GraphOf(node_case);
   if (const auto guards = InferTypes(&graph); !guards.ok()) return guards.status();
   const OpDef& op = *node_case.op;
   BoundInstruction instruction{.op = &op, .attrs = &node_case.attrs};

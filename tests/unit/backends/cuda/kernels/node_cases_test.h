@@ -54,7 +54,7 @@ class NodeCasesTest : public CudaTest {
     for (const NodeCase& node_case : cases) {
       std::vector<Literal> arguments;
       for (const ConcreteType& type : node_case.operands) arguments.push_back(RandomLiteral(type, values, &random));
-      Graph graph = GraphOf(node_case);
+      tensord::Graph graph = GraphOf(node_case);
       auto guards = InferTypes(&graph);
       ASSERT_TRUE(guards.ok()) << node_case.name << ": " << guards.status();
       const auto want = EvaluateReference(graph, *guards, arguments);

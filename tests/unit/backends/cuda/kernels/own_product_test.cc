@@ -1,7 +1,12 @@
 #include "backends/cuda/kernels/own_product_kernels.h"
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/compile/kernel_compiler.h"
+#include "backends/cuda/device/lane.h"
+#include "backends/cuda/kernels/own_product_text.h"
+#include "backends/cuda/kernels/product_space.h"
 #include "backends/cuda/kernels/small_product_text.h"
+#include "backends/cuda/memory/device_pool.h"
 #include "engine/ops/affine_dot.h"
 #include "tests/unit/backends/cuda/kernels/node_cases_test.h"
 
@@ -99,6 +104,46 @@ TEST_F(OwnProductTest, NoAccessIsOutOfBoundsAndNoneRaces) {
       Values::kIntegers);
   EXPECT_EQ(hostCudaProblems(), before);
   hostCudaSet("CHECK", "");
+}
+
+// Nothing stops a launch.
+TEST_F(OwnProductTest, ALaunchThatIsCutGivesTheSameBits) {
+  const std::shared_ptr<Context> context = Entered();
+  const auto compiler = *KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
+  const auto lane = *Lane::Create(context, libraries_.get());
+  const auto pool = *DevicePool::Create(context, {.limit_bytes = 8 * kMiB});
+  const NodeCase product = DotOf(DType::kF32, Algebra::kStandard, 200, 130, 40, 2);
+  const ConcreteType result = {DType::kF32, {200, 130, 2}};
+  BoundInstruction instruction{.op = product.op, .attrs = &product.attrs, .results = {result}};
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  std::vector<CuAddress> addresses;
+  const auto add = [&](const ConcreteType& type) {
+    buffers.push_back(*pool->Allocate(type.num_bytes()));
+    addresses.push_back(reinterpret_cast<CuAddress>(buffers.back()->address()));
+  };
+  std::mt19937_64 random(3);
+  for (const ConcreteType& type : product.operands) {
+    instruction.operands.push_back(type);
+    add(type);
+    const Literal values = RandomLiteral(type, Values::kModest, &random);
+    ASSERT_TRUE(lane->Upload(addresses.back(), values.bytes().data(), type.num_bytes()).ok());
+  }
+  add(result);
+  const auto bits = [&](int64_t steps) {
+    const CudaOptions options = {.num_processors = 1, .pointer_alignment_bytes = 1, .steps_per_launch = steps};
+    const KernelText text =
+        OwnProductText(ProductSpaceOf(instruction), Algebra::kStandard, DType::kF32, DType::kF32, options);
+    EXPECT_EQ(text.launches[0].parts > 1, steps == 1);
+    const auto kernel = compiler->Compile(text);
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    std::string bytes(static_cast<size_t>(result.num_bytes()), 'x');
+    EXPECT_TRUE(lane->Fill(addresses.back(), 0xff, result.num_bytes()).ok());
+    EXPECT_TRUE(lane->Enqueue([&](CuStream stream) { return (*kernel)->Enqueue(stream, addresses); }).ok());
+    EXPECT_TRUE(lane->Download(bytes.data(), addresses.back(), result.num_bytes()).ok());
+    EXPECT_TRUE(lane->Finish().ok());
+    return bytes;
+  };
+  EXPECT_TRUE(bits(CudaOptions().steps_per_launch) == bits(1));
 }
 
 }  // namespace
