@@ -22,6 +22,10 @@ namespace {
 
 constexpr int64_t kScatterThreads = 256;
 constexpr int64_t kScatterBlocksPerProcessor = 16;
+// Updates that one launch takes, since nothing stops it: some tens of milliseconds where all have one destination. A
+// thread that adds them up waits for the memory with each; atomics follow each other in a cache.
+constexpr int64_t kMostAddedAtOnce = int64_t{1} << 16;
+constexpr int64_t kMostAtomicsAtOnce = int64_t{1} << 24;
 // The kernel's pointers: operand, indices, updates, result, scratch.
 constexpr int32_t kOperand = 0, kResult = 3;
 
@@ -30,15 +34,6 @@ constexpr char kAtomicBool[] = R"(TENSORD_FN u32* WordOf(u8* at) {
   return reinterpret_cast<u32*>((u64)at & ~3ull);
 }
 TENSORD_FN u32 ShiftOf(u8* at) { return ((u32)(u64)at & 3u) * 8u; }
-)";
-constexpr char kAtomicMultiply[] = R"(template <typename T>
-TENSORD_FN void AtomicMultiply(T* at, T x) {
-  T was = atomicAdd(at, (T)0), seen;
-  do {
-    seen = was;
-    was = atomicCAS(at, seen, seen * x);
-  } while (was != seen);
-}
 )";
 
 CoreOp CombinerOp(ScatterCombiner combiner) {
@@ -82,7 +77,7 @@ class ScatterPrinter {
       if (combiner_ == ScatterCombiner::kSet) {
         scatter.way = "the last window";
         Set();
-      } else if (kIntegers.Contains(operand_.dtype) || operand_.dtype == DType::kBool) {
+      } else if (HasAtomics()) {
         scatter.way = "atomics";
         Atomics();
       } else {
@@ -107,6 +102,12 @@ class ScatterPrinter {
   int64_t num_updates() const { return windows_.layout().num_windows * windows_.layout().window_elements; }
   int KeyBits() const { return std::bit_width(static_cast<uint64_t>(operand_.num_elements())); }
   int NumberBits() const { return std::bit_width(static_cast<uint64_t>(num_items())); }
+
+  // There is none for products, and threads that try until nobody else has come between take as long as all of them.
+  bool HasAtomics() const {
+    if (operand_.dtype == DType::kBool) return true;
+    return kIntegers.Contains(operand_.dtype) && combiner_ != ScatterCombiner::kMultiply;
+  }
 
   void CopyOperand() {
     CopyStage stage;
@@ -135,13 +136,24 @@ class ScatterPrinter {
                         "* __restrict__ updates, ", type, "* into",
                         has_scratch() ? absl::StrCat(", ", scratch_type, "* scratch") : "");
   }
-  // Opens an entry whose threads take numbers u below `count` in turn.
-  void OpenLoop(const std::string& entry, int64_t count, const std::string& parameters) {
-    const int64_t blocks = AddLaunch(entry, count).blocks;
+  // Opens an entry whose threads take numbers u below `count` in turn, at most so many in a launch: those of one part
+  // come before those of the next.
+  void OpenLoop(const std::string& entry, int64_t count, const std::string& parameters, int64_t most) {
     const absl::string_view index = IndexType(count), suffix = IndexSuffix(count);
-    lines_.Open("extern \"C\" __global__ void __launch_bounds__(", kScatterThreads, ") ", entry, "(", parameters, ")");
-    lines_.Open("for (", index, " u = blockIdx.x * (", index, ")", kScatterThreads, " + threadIdx.x; u < ", count,
-                suffix, "; u += (", index, ")", blocks * kScatterThreads, ")");
+    CudaLaunch& launch = AddLaunch(entry, std::min(count, most));
+    const int64_t blocks = launch.blocks;
+    launch.parts = CeilDiv(count, most);
+    launch.blocks = blocks * launch.parts;
+    const bool is_cut = launch.parts > 1;
+    lines_.Open("extern \"C\" __global__ void __launch_bounds__(", kScatterThreads, ") ", entry, "(",
+                is_cut ? "u64 first_block, " : "", parameters, ")");
+    if (is_cut) {
+      lines_.Line("const ", index, " begin = (", index, ")(first_block / ", blocks, "u * ", most, "ull), end = ", count,
+                  suffix, " - begin < ", most, suffix, " ? ", count, suffix, " : begin + ", most, suffix, ";");
+    }
+    lines_.Open("for (", index, " u = ", is_cut ? "begin + " : "", "blockIdx.x * (", index, ")", kScatterThreads,
+                " + threadIdx.x; u < ", is_cut ? "end" : absl::StrCat(count, suffix), "; u += (", index, ")",
+                blocks * kScatterThreads, ")");
   }
   void CloseLoop() {
     lines_.Close();
@@ -161,11 +173,11 @@ class ScatterPrinter {
     const char* const type = is_wide ? "u64" : "u32";
     text_.scratch_bytes = operand_.num_elements() * (is_wide ? 8 : 4);
     const std::string parameters = Parameters(moved_, type);
-    OpenLoop("clear", operand_.num_elements(), parameters);
+    OpenLoop("clear", operand_.num_elements(), parameters, operand_.num_elements());
     lines_.Line("scratch[u] = 0;");
     CloseLoop();
     for (const bool writes : {false, true}) {
-      OpenLoop(writes ? "write_last" : "find_last", num_updates(), parameters);
+      OpenLoop(writes ? "write_last" : "find_last", num_updates(), parameters, kMostAtomicsAtOnce);
       const WindowText::Place place = WriteDestination();
       lines_.Line("const ", type, " number = 1u + (", type, ")(", windows_.Number(place), ");");
       lines_.Line(writes ? "if (scratch[at] == number) into[at] = updates[u];" : "atomicMax(scratch + at, number);");
@@ -175,11 +187,10 @@ class ScatterPrinter {
 
   void Atomics() {
     const bool is_bool = operand_.dtype == DType::kBool;
-    const bool is_unsigned = combiner_ == ScatterCombiner::kAdd || combiner_ == ScatterCombiner::kMultiply;
+    const bool is_unsigned = combiner_ == ScatterCombiner::kAdd;
     const std::string type = is_bool || is_unsigned ? moved_ : std::string(CudaType(operand_.dtype));
     if (is_bool) lines_.Raw(kAtomicBool);
-    if (!is_bool && combiner_ == ScatterCombiner::kMultiply) lines_.Raw(kAtomicMultiply);
-    OpenLoop("combine", num_updates(), Parameters(type, ""));
+    OpenLoop("combine", num_updates(), Parameters(type, ""), kMostAtomicsAtOnce);
     WriteDestination();
     lines_.Line("const ", type, " x = updates[u];");
     const bool is_or = combiner_ == ScatterCombiner::kAdd || combiner_ == ScatterCombiner::kMaximum;
@@ -187,8 +198,6 @@ class ScatterPrinter {
       lines_.Line("if (x != 0) atomicOr(WordOf(into + at), 1u << ShiftOf(into + at));");
     } else if (is_bool) {
       lines_.Line("if (x == 0) atomicAnd(WordOf(into + at), ~(255u << ShiftOf(into + at)));");
-    } else if (combiner_ == ScatterCombiner::kMultiply) {
-      lines_.Line("AtomicMultiply(into + at, x);");
     } else {
       const char* const function = combiner_ == ScatterCombiner::kAdd       ? "atomicAdd"
                                    : combiner_ == ScatterCombiner::kMinimum ? "atomicMin"
@@ -198,7 +207,8 @@ class ScatterPrinter {
     CloseLoop();
   }
 
-  // Item i is a window or, where windows may cross, one of its elements; items with one destination are a segment.
+  // Item i is a window or, where windows may cross, one of its elements; items with one destination are a segment. A
+  // part of the launch goes on with the segment that the one before has not come to the end of.
   void Sorted() {
     const SortText sort(num_items());
     text_.scratch_bytes = sort.scratch_bytes();
@@ -209,12 +219,16 @@ class ScatterPrinter {
     for (CudaLaunch& launch : sort.Write(&lines_, parameters, Arguments(), [&] { WriteKey(inner); })) {
       text_.launches.push_back(std::move(launch));
     }
-    OpenLoop("add_up", num_items() * inner_elements(), parameters);
+    OpenLoop("add_up", num_items() * inner_elements(), parameters, kMostAddedAtOnce * inner_elements());
+    const bool is_cut = text_.launches.back().parts > 1;
+    const std::string first = is_cut ? absl::StrCat("begin / ", inner_elements(), "ull") : "0";
+    const std::string last =
+        is_cut ? absl::StrCat("end / ", inner_elements(), "ull") : absl::StrCat(num_items(), "ull");
     lines_.Line("const u64* const keys = ", sort.Sorted(), ";");
     lines_.Line("const u64 item = u / ", inner_elements(), "ull, key = keys[item];");
     lines_.Line("if (key == ~0ull) continue;");
     lines_.Line("const u64 place = key >> ", NumberBits(), ";");
-    lines_.Line("if (item > 0 && keys[item - 1] >> ", NumberBits(), " == place) continue;");
+    lines_.Line("if (item > ", first, " && keys[item - 1] >> ", NumberBits(), " == place) continue;");
     if (by_element_) {
       lines_.Line(type, "* const to = into + place;");
     } else {
@@ -224,7 +238,7 @@ class ScatterPrinter {
       lines_.Line("const ", type, "* const from = updates + ", windows_.WindowsOffset(element), ";");
     }
     lines_.Line(type, " sum = *to;");
-    lines_.Open("for (u64 j = item; j < ", num_items(), "ull && keys[j] >> ", NumberBits(), " == place; ++j)");
+    lines_.Open("for (u64 j = item; j < ", last, " && keys[j] >> ", NumberBits(), " == place; ++j)");
     lines_.Line("const u64 n = keys[j] & ", (uint64_t{1} << NumberBits()) - 1, "ull;");
     WriteUpdateOf(inner);
     lines_.Line("sum = ", CudaBinary(CombinerOp(combiner_), operand_.dtype, "sum", "x", &lines_.prelude()), ";");

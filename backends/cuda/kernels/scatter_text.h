@@ -11,7 +11,7 @@ namespace tensord::cuda {
 
 // Returns the kernel of a scatter. Whatever the number of blocks, its bits are those of updates in index order:
 //
-//   integers, BOOL   atomics: order does not matter
+//   integers, BOOL   atomics: order does not matter; products of integers as those of floats
 //   set              the last window wins: atomicMax of its number, by element, then that window's element alone
 //   others           windows are sorted by destination and index; each element takes its updates in that order
 //

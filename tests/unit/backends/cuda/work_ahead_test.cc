@@ -364,5 +364,35 @@ TEST_F(WorkAheadTest, LoopsOfLibraryCallsAreCut) {
   }
 }
 
+// Updates of one destination follow each other.
+TEST_F(WorkAheadTest, ALongScatterIsCut) {
+  most_ahead_ = kMost;
+  const std::unique_ptr<Backend> backend = Made();
+  const auto program = Compile(ParsedGraph(R"(graph "g" {
+  %x = input : f32[4]
+  %i = input : i32[70000,1]
+  %u = input : f32[70000]
+  %y = scatter(%x, %i, %u) {inserted_window_dims = [0], update_window_dims = [], scatter_dims_to_operand_dims = [0], index_vector_dim = 1, combiner = add}
+  output "y" = %y
+})"),
+                               {.device = "d:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto cancel = std::make_shared<CancelToken>();
+  RunRequest run;
+  run.program = *program;
+  run.cancel = cancel;
+  const std::vector<char> zeros(280000);
+  for (const ConcreteType& type :
+       {ConcreteType{DType::kF32, {4}}, ConcreteType{DType::kI32, {70000, 1}}, ConcreteType{DType::kF32, {70000}}}) {
+    RunTensor& argument = run.arguments.emplace_back(RunTensor{.type = type});
+    argument.buffer = *backend->Import(zeros.data(), type.num_bytes(), nullptr);
+  }
+  const long kernels = hostCudaCalls("cuLaunchKernel");
+  const absl::Status cancelled =
+      UntilItWaits([&] { return RunProgram(run, absl::ZeroDuration()).status(); }, [&] { cancel->Cancel(); });
+  EXPECT_EQ(ReasonOf(cancelled), "CANCELLED");
+  EXPECT_EQ(hostCudaCalls("cuLaunchKernel") - kernels, 2);
+}
+
 }  // namespace
 }  // namespace tensord::cuda

@@ -60,6 +60,24 @@ TEST_F(IndexingKernelsTest, FloatsAreAddedAsTheReferenceAddsThemWhateverTheOrder
   hostCudaSet("ORDER", "");
 }
 
+// More updates than a launch takes, to few destinations: one launch goes on where the one before has stopped.
+TEST_F(IndexingKernelsTest, LongScattersAreCut) {
+  const std::vector<NodeCase> cases = {ScatterOf(ScatterCombiner::kAdd, DType::kF32, 1, 1, 200000),
+                                       ScatterOf(ScatterCombiner::kAdd, DType::kF32, 3, 2, 140000),
+                                       ScatterOf(ScatterCombiner::kAdd, DType::kBF16, 4, 1, 40000, /*overlaps=*/true),
+                                       ScatterOf(ScatterCombiner::kMultiply, DType::kI32, 2, 1, 70000)};
+  for (const NodeCase& node_case : cases) {
+    const long launches = hostCudaCalls("cuLaunchKernel");
+    ExpectAsReference({node_case}, Values::kModest);
+    const int64_t items = node_case.operands[2].num_elements() / node_case.operands[0].shape[0];
+    int64_t merges = 0;
+    for (int64_t run = 1024; run < items; run *= 2) ++merges;
+    const int64_t parts = (items + 65535) / 65536;
+    EXPECT_GT(parts, 1);
+    EXPECT_EQ(hostCudaCalls("cuLaunchKernel") - launches, 2 + merges + parts) << node_case.name;
+  }
+}
+
 TEST_F(IndexingKernelsTest, NoAccessIsOutOfBoundsAndNoneRaces) {
   hostCudaSet("CHECK", "1");
   const long before = hostCudaProblems();
