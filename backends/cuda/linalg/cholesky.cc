@@ -68,7 +68,8 @@ class CholeskyKernel final : public MatrixKernel {
 
   absl::Status Enqueue(const Launch& launch) const override {
     const CuAddress l = launch.results[0];
-    RETURN_IF_ERROR(copy_->Enqueue(launch.stream, {launch.operands[0], l, infos_.at(launch)}));
+    RETURN_IF_ERROR(
+        copy_->Enqueue(launch.stream, {launch.operands[0], l, infos_.at(launch)}, is_small_ ? launch.pace : nullptr));
     if (is_small_) return EnqueueJudgement(launch, l);
     ASSIGN_OR_RETURN(const SolverScope s, SolverScopeOf(launch));
     std::vector<char> host(work_.host_bytes);

@@ -79,7 +79,8 @@ class LuResultKernel final : public LuKernel {
     return take_apart_->Enqueue(
         launch.stream,
         {launch.operands[0], factors_.at(launch), pivots_.at(launch), infos_.at(launch), guarded_.is_broken.at(launch),
-         order_.at(launch), launch.results[0], launch.results[1], launch.results[2], launch.results[3]});
+         order_.at(launch), launch.results[0], launch.results[1], launch.results[2], launch.results[3]},
+        is_small_ ? launch.pace : nullptr);
   }
   std::string Describe() const override {
     return is_small_ ? "a block a matrix" : absl::StrCat("cuSOLVER getrf, ", batch_, " calls");

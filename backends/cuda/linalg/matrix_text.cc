@@ -90,6 +90,11 @@ TENSORD_FN T Scaled(T x, int exponent) { return Number(ldexp(RealOf(x), exponent
 TENSORD_FN int ExponentOf(R most) { return most > 0 && isfinite(most) ? ilogb(most) : 0; }
 )";
 
+// Matrices that a block takes one after the other in one launch, since nothing stops a launch: some 10 ms of small
+// ones, of which factorizations have a block, and iterations a part of a warp.
+constexpr int64_t kMostTurnsOfBlock = 64;
+constexpr int64_t kMostTurnsOfWarp = 16;
+
 }  // namespace
 
 MatrixText::MatrixText(DType dtype, int64_t most_blocks) : most_blocks_(most_blocks) {
@@ -115,34 +120,50 @@ void MatrixText::AddGroup() { Add(kGroupText); }
 void MatrixText::Add(absl::string_view text) { absl::StrAppend(&text_.source, text); }
 
 void MatrixText::Each(absl::string_view entry, absl::string_view parameters, int64_t count, absl::string_view body) {
-  Entry(entry, parameters, count, kThreads, "(i64)blockIdx.x * kThreads + threadIdx.x", body);
+  if (count == 0) return;
+  const int64_t step = OpenEntry(entry, parameters, {.count = count, .per_block = kThreads, .most = count});
+  Add(absl::StrCat("  for (i64 i = first_of_part + (i64)blockIdx.x * kThreads + threadIdx.x; i < end_of_part; i += ",
+                   step, "ll) {\n", body, "\n  }\n}\n"));
 }
 
 void MatrixText::EachByBlock(absl::string_view entry, absl::string_view parameters, int64_t count,
                              absl::string_view body) {
-  Entry(entry, parameters, count, 1, "blockIdx.x", body);
+  if (count == 0) return;
+  const int64_t step = OpenEntry(entry, parameters, {.count = count, .most = most_blocks_ * kMostTurnsOfBlock});
+  Add(absl::StrCat("  for (i64 i = first_of_part + blockIdx.x; i < end_of_part; i += ", step, "ll) {\n", body,
+                   "\n  }\n}\n"));
 }
 
 void MatrixText::EachByGroup(absl::string_view entry, absl::string_view parameters, int64_t count, int group,
                              absl::string_view body) {
   if (count == 0) return;
-  const int64_t per_warp = kWarp / group, blocks = std::min(most_blocks_, CeilDiv(count, per_warp));
-  absl::StrAppend(&text_.source, "extern \"C\" __global__ void __launch_bounds__(", kWarp, ") ", entry, "(", parameters,
-                  ") {\n  const int lane = (int)threadIdx.x % ", group, ";\n  for (i64 first = (i64)blockIdx.x * ",
-                  per_warp, "; first < ", count, "ll; first += ", blocks * per_warp,
-                  "ll) {\n    const i64 mine = first + threadIdx.x / ", group, ";\n    const bool is_here = mine < ",
-                  count, "ll;\n    const i64 i = is_here ? mine : ", count - 1, "ll;\n", body,
-                  "\n    __syncwarp();\n  }\n}\n");
-  text_.launches.push_back({.entry = std::string(entry), .blocks = blocks, .threads_per_block = kWarp});
+  const int64_t per_warp = kWarp / group;
+  const int64_t step = OpenEntry(
+      entry, parameters,
+      {.count = count, .threads = kWarp, .per_block = per_warp, .most = most_blocks_ * per_warp * kMostTurnsOfWarp});
+  Add(absl::StrCat(
+      "  const int lane = (int)threadIdx.x % ", group, ";\n  for (i64 first = first_of_part + (i64)blockIdx.x * ",
+      per_warp, "; first < end_of_part; first += ", step, "ll) {\n    const i64 mine = first + threadIdx.x / ", group,
+      ";\n    const bool is_here = mine < end_of_part;\n    const i64 i = is_here ? mine : end_of_part - 1;\n", body,
+      "\n    __syncwarp();\n  }\n}\n"));
 }
 
-void MatrixText::Entry(absl::string_view entry, absl::string_view parameters, int64_t count, int64_t per_block,
-                       absl::string_view begin, absl::string_view body) {
-  if (count == 0) return;
-  const int64_t blocks = std::min(most_blocks_, CeilDiv(count, per_block));
-  absl::StrAppend(&text_.source, "extern \"C\" __global__ void ", entry, "(", parameters, ") {\n  for (i64 i = ", begin,
-                  "; i < ", count, "ll; i += ", blocks * per_block, "ll) {\n", body, "\n  }\n}\n");
-  text_.launches.push_back({.entry = std::string(entry), .blocks = blocks, .threads_per_block = kThreads});
+int64_t MatrixText::OpenEntry(absl::string_view entry, absl::string_view parameters, const Spread& spread) {
+  const int64_t parts = CeilDiv(spread.count, spread.most);
+  const int64_t blocks = std::min(most_blocks_, CeilDiv(std::min(spread.count, spread.most), spread.per_block));
+  const std::string bounds = spread.threads < kThreads ? absl::StrCat("__launch_bounds__(", spread.threads, ") ") : "";
+  Add(absl::StrCat("extern \"C\" __global__ void ", bounds, entry, "(", parts > 1 ? "u64 first_block, " : "",
+                   parameters, ") {\n"));
+  if (parts == 1) {
+    Add(absl::StrCat("  const i64 first_of_part = 0, end_of_part = ", spread.count, "ll;\n"));
+  } else {
+    Add(absl::StrCat("  const i64 first_of_part = (i64)(first_block / ", blocks, "u) * ", spread.most,
+                     "ll, end_of_part = ", spread.count, "ll - first_of_part < ", spread.most, "ll ? ", spread.count,
+                     "ll : first_of_part + ", spread.most, "ll;\n"));
+  }
+  text_.launches.push_back(
+      {.entry = std::string(entry), .blocks = blocks * parts, .threads_per_block = spread.threads, .parts = parts});
+  return blocks * spread.per_block;
 }
 
 }  // namespace tensord::cuda

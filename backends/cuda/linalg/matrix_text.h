@@ -39,7 +39,7 @@ class MatrixText {
   void EachByGroup(absl::string_view entry, absl::string_view parameters, int64_t count, int group,
                    absl::string_view body);
 
-  // Returns the kernel, whose entries take the same pointers.
+  // Returns the kernel, whose entries take the same pointers. Launches of very many matrices are cut.
   KernelText Take() { return std::move(text_); }
 
   static constexpr int kThreads = 128;
@@ -47,8 +47,15 @@ class MatrixText {
   static constexpr int64_t kBlocksPerProcessor = 16;  // at most
 
  private:
-  void Entry(absl::string_view entry, absl::string_view parameters, int64_t count, int64_t per_block,
-             absl::string_view begin, absl::string_view body);
+  struct Spread {
+    int64_t count = 0;
+    int32_t threads = kThreads;
+    int64_t per_block = 1;  // that a block takes at once
+    int64_t most = 0;       // that a launch takes
+  };
+  // Adds an entry and its launch, up to where `first_of_part` and `end_of_part` are declared. Returns what all its
+  // blocks take at once.
+  int64_t OpenEntry(absl::string_view entry, absl::string_view parameters, const Spread& spread);
 
   const int64_t most_blocks_;
   KernelText text_;

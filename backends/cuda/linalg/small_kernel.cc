@@ -29,7 +29,7 @@ class SmallKernel final : public MatrixKernel {
     absl::InlinedVector<CuAddress, 5> pointers = {launch.operands[0]};
     pointers.insert(pointers.end(), launch.results.begin(), launch.results.end());
     if (takes_verdict_) pointers.push_back(launch.verdict);
-    return loaded_->Enqueue(launch.stream, pointers);
+    return loaded_->Enqueue(launch.stream, pointers, launch.pace);
   }
   bool captures() const override { return true; }
   bool judges() const override { return takes_verdict_; }

@@ -61,8 +61,10 @@ class SolveKernel final : public LuKernel {
     const CuAddress a = launch.operands[0], b = launch.operands[1], x = launch.results[0];
     RETURN_IF_ERROR(EnqueueFactors(launch, 2 * batch_));
     if (!is_small_) RETURN_IF_ERROR(EnqueueSolutions(launch, b, x));
-    RETURN_IF_ERROR(finish_->Enqueue(launch.stream, {a, b, factors_.at(launch), pivots_.at(launch), infos_.at(launch),
-                                                     guarded_.is_broken.at(launch), x}));
+    RETURN_IF_ERROR(finish_->Enqueue(
+        launch.stream,
+        {a, b, factors_.at(launch), pivots_.at(launch), infos_.at(launch), guarded_.is_broken.at(launch), x},
+        is_small_ ? launch.pace : nullptr));
     return EnqueueJudgement(launch);
   }
   std::string Describe() const override {

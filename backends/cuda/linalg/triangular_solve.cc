@@ -55,7 +55,7 @@ class TriangularSolveKernel final : public MatrixKernel {
   absl::Status Enqueue(const Launch& launch) const override {
     const CuAddress a = launch.operands[0], b = launch.operands[1], x = launch.results[0];
     if (!is_small_) RETURN_IF_ERROR(EnqueueSolutions(launch, a, b, x));
-    return divide_->Enqueue(launch.stream, {a, b, x});
+    return divide_->Enqueue(launch.stream, {a, b, x}, is_small_ ? launch.pace : nullptr);
   }
   int64_t workspace_bytes() const override { return is_small_ ? 0 : kTriangularBlasWorkspaceBytes; }
   std::string Describe() const override {

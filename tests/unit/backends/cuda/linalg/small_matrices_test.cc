@@ -248,6 +248,26 @@ TEST_F(SmallMatricesTest, ABatchHasTheBitsOfItsMatricesAlone) {
   }
 }
 
+// Nothing stops a launch: on a device of one processor it has a thousand matrices or two.
+TEST_F(SmallMatricesTest, VeryManyMatricesAreCutAndHaveTheSameBits) {
+  const Literal all = RandomPositiveDefinite(DType::kF32, {6, 6, 2100}, &small_random_);
+  const std::unique_ptr<Backend> small = Made();
+  for (const LinalgOp op : {LinalgOp::kQr, LinalgOp::kEighValues, LinalgOp::kCholesky, LinalgOp::kLu}) {
+    SCOPED_TRACE(Def(op).name);
+    const LinalgCall call = CallOf(op, all);
+    const auto launches = [&] { return hostCudaCalls("cuLaunchKernel"); };
+    const long before = launches();
+    const std::vector<Literal> whole = Results(call);
+    const long between = launches();
+    hostCudaSet("MULTIPROCESSORS", "1");  // it asks when it compiles
+    const auto cut = RunCall(small.get(), call);
+    hostCudaSet("MULTIPROCESSORS", "");
+    ASSERT_TRUE(cut.ok()) << cut.status();
+    EXPECT_GT(launches() - between, between - before);
+    for (size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE((*cut)[i].bytes() == whole[i].bytes()) << i;
+  }
+}
+
 TEST_F(SmallMatricesTest, NoAccessIsOutOfBoundsAndNoneRaces) {
   hostCudaSet("CHECK", "1");
   const long before = hostCudaProblems();
