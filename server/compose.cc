@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -178,8 +177,7 @@ void AddTensors(const ServerConfig& config, ServerParts* parts) {
   for (const auto& executor : parts->executors->all()) {
     executor->events()->OnLoss([sessions = parts->sessions.get()] { sessions->LoseTensors(); });
   }
-  // The gate bounds the bytes that it holds.
-  parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
+  parts->payloads = parts->devices->payloads();
   parts->regions = MakeRegions(config.shared_memory(), parts->devices->memory());
   parts->unread_results = std::make_unique<TenantBytes>(
       TenantBytes::Names{.tenant_limit = "scheduling.tenant_unread_percent",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/device_counts.h"
+#include "backends/cuda/device/pinned_blocks.h"
 #include "backends/cuda/libraries/libraries.h"
 #include "backends/cuda/libraries/status.h"
 #include "engine/base/status_macros.h"
@@ -77,6 +79,9 @@ std::unique_ptr<cpu::ThreadPool> MakeNicerPool(int threads, int niceness) {
   }).join();
   return pool;
 }
+
+// Of the memory for tensors, the part that may be pinned: the system can take nothing of that back.
+constexpr int64_t kPinnedShare = 4;
 
 // A run holds one until it is over; these are for tensors that come and go meanwhile.
 constexpr int kLanesForTensors = 2;
@@ -183,6 +188,9 @@ absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& con
   devices->pool_ = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());
   devices->fft_transforms_ = std::make_unique<cpu::FftTransforms>(config.cpu().fft_table_bytes());
   devices->memory_ = HostBufferPool::Create(MostCpuTensorBytes(), config.cpu().pool_bytes(), kTensorBytesLimit);
+  const bool has_cuda =
+      std::any_of(names.begin(), names.end(), [](const DeviceName& name) { return name.kind == kCudaKind; });
+  devices->MakePayloads(config, has_cuda, log);
   for (const DeviceName& name : names) {
     ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, name.kind == kCudaKind
                                                            ? devices->MakeCuda(config, name.ordinal, log, others)
@@ -192,6 +200,23 @@ absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& con
     devices->names_.push_back(name.full());
   }
   return devices;
+}
+
+// Without a GPU the gate alone bounds the bytes: those of requests.
+void Devices::MakePayloads(const ServerConfig& config, bool has_cuda, Log* log) {
+  const int64_t kept = config.receive().pool_bytes();
+  if (!has_cuda) {
+    payloads_ = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), kept);
+    return;
+  }
+  pinned_ = std::make_shared<cuda::PinnedBlocks>(cuda::PinnedBlocks::Options{
+      .most_bytes = MostCpuTensorBytes() / kPinnedShare, .on_first_refusal = [log](const absl::Status& refusal) {
+        log->Event(LogLevel::kWarning, "memory not pinned",
+                   absl::StrCat("memory of a payload could not be pinned, so that it is copied once more on its way to "
+                                "a GPU or from it; tensord_cuda_pinnings_total counts these: ",
+                                refusal.message()));
+      }});
+  payloads_ = HostBufferPool::Create(MostCpuTensorBytes(), kept, kTensorBytesLimit, pinned_);
 }
 
 // The parts that all CUDA devices share.
@@ -219,7 +244,8 @@ absl::StatusOr<std::unique_ptr<Backend>> Devices::MakeCuda(const ServerConfig& c
   return MakeCudaBackend({.libraries = cuda_libraries_.get(),
                           .ordinal = ordinal,
                           .lanes = config.cuda().executors() + kLanesForTensors,
-                          .host_memory = memory_,
+                          .host_memory = payloads_,
+                          .pinned = pinned_,
                           .cubins = cubins_,
                           .parallel = parallel_for(),
                           .counts = counts});
@@ -266,17 +292,22 @@ CollectedMetrics::Tables Devices::fft_tables() const {
 CollectedMetrics::Cuda Devices::cuda() const {
   CollectedMetrics::Cuda cuda;
   for (const auto& [device, counts] : cuda_counts_) {
-    cuda.devices[device] = {.copied = {{"to", counts->to_device_bytes.load()},
-                                       {"from", counts->from_device_bytes.load()},
-                                       {"within", counts->within_bytes.load()}},
-                            .contexts = {{"lost", counts->lost.load()},
-                                         {"revived", counts->revived.load()},
-                                         {"failed", counts->failed_revivals.load()}},
-                            .graphs = {{"captured", counts->captured_graphs.load()},
-                                       {"replayed", counts->launched_graphs.load()},
-                                       {"failed", counts->failed_captures.load()}},
-                            .kept_graphs = counts->graphs.load()};
+    cuda.devices[device] = {
+        .copied = {{"to", counts->to_device_bytes.load()},
+                   {"from", counts->from_device_bytes.load()},
+                   {"within", counts->within_bytes.load()}},
+        .direct = {{"to", counts->direct_to_bytes.load()}, {"from", counts->direct_from_bytes.load()}},
+        .contexts = {{"lost", counts->lost.load()},
+                     {"revived", counts->revived.load()},
+                     {"failed", counts->failed_revivals.load()}},
+        .graphs = {{"captured", counts->captured_graphs.load()},
+                   {"replayed", counts->launched_graphs.load()},
+                   {"failed", counts->failed_captures.load()}},
+        .kept_graphs = counts->graphs.load()};
   }
+  const cuda::PinnedBlocks::Stats pinned = pinned_ == nullptr ? cuda::PinnedBlocks::Stats() : pinned_->stats();
+  cuda.pinnings = {{"pinned", pinned.pinned}, {"refused", pinned.refused}};
+  cuda.pinned_bytes = pinned.bytes;
   const cuda::CubinStore::Stats stats = cubins_ == nullptr ? cuda::CubinStore::Stats() : cubins_->stats();
   cuda.kernels = {{"memory", stats.from_memory},
                   {"disk", stats.from_disk},

@@ -27,6 +27,7 @@ namespace tensord::cuda {
 class CubinStore;
 struct DeviceCounts;
 class Libraries;
+class PinnedBlocks;
 }  // namespace tensord::cuda
 
 namespace tensord::server {
@@ -86,6 +87,8 @@ class Devices {
   const std::vector<std::string>& names() const { return names_; }
   // Returns the memory of tensors on the CPU.
   const std::shared_ptr<HostBufferPool>& memory() const { return memory_; }
+  // Returns the memory of what calls send, and of what comes from other devices for them to send back.
+  const std::shared_ptr<HostBufferPool>& payloads() const { return payloads_; }
   // The CPU backend's threads, for large copies.
   ParallelFor parallel_for() const;
   CollectedMetrics::Tables fft_tables() const;
@@ -99,12 +102,15 @@ class Devices {
                                    const OtherBackends& others) const;
   absl::StatusOr<std::unique_ptr<Backend>> MakeCuda(const ServerConfig& config, int ordinal, Log* log,
                                                     const OtherBackends& others);
+  void MakePayloads(const ServerConfig& config, bool has_cuda, Log* log);
   absl::Status OpenCuda(const ServerConfig& config, int ordinal, Log* log);
   void NoteCudaBytes(int64_t bytes);
 
   std::unique_ptr<cpu::ThreadPool> pool_;
   std::unique_ptr<cpu::FftTransforms> fft_transforms_;
   std::shared_ptr<HostBufferPool> memory_;
+  std::shared_ptr<cuda::PinnedBlocks> pinned_;  // of the payloads; null: there is no CUDA device
+  std::shared_ptr<HostBufferPool> payloads_;
   std::unique_ptr<cuda::Libraries> cuda_libraries_;                         // of all CUDA devices; null: there is none
   std::shared_ptr<cuda::CubinStore> cubins_;                                // likewise
   std::map<std::string, std::shared_ptr<cuda::DeviceCounts>> cuda_counts_;  // by device

@@ -47,11 +47,17 @@ class CudaBackend final : public Backend {
         context_(std::move(context)),
         memory_(std::move(memory)),
         host_memory_(options.host_memory),
+        pinned_(options.pinned),
         libraries_(options.libraries),
         cubins_(options.cubins),
         parallel_(options.parallel),
         most_ahead_(options.most_ahead),
-        lanes_(context_, options.libraries, options.lanes) {}
+        lanes_(context_, options.libraries, options.lanes, pinned_.get()) {
+    if (pinned_ != nullptr) pinned_->Add(context_);
+  }
+  ~CudaBackend() override {
+    if (pinned_ != nullptr) pinned_->Remove(*context_);
+  }
 
   absl::string_view kind() const override { return "cuda"; }
   DeviceDescription Describe() const override {
@@ -99,25 +105,23 @@ class CudaBackend final : public Backend {
     return bytes;
   }
   absl::Status ExportAll(absl::Span<const BufferPtr> buffers, absl::Span<std::shared_ptr<const void>> bytes) override {
-    return Move([&](Lane* lane) -> absl::Status {
-      std::vector<std::shared_ptr<Buffer>> copies(buffers.size());
+    std::vector<std::shared_ptr<Buffer>> copies(buffers.size());
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (buffers[i] == nullptr) continue;
+      ASSIGN_OR_RETURN(copies[i], host_memory_->Allocate(buffers[i]->size_bytes()));
+    }
+    RETURN_IF_ERROR(Move([&](Lane* lane) -> absl::Status {
       for (size_t i = 0; i < buffers.size(); ++i) {
-        if (buffers[i] == nullptr) continue;
-        absl::StatusOr<std::shared_ptr<Buffer>> copy = host_memory_->Allocate(buffers[i]->size_bytes());
-        if (!copy.ok()) {
-          lane->Finish().IgnoreError();  // the copies before are on their way
-          return copy.status();
-        }
-        copies[i] = *std::move(copy);
+        if (copies[i] == nullptr) continue;
         RETURN_IF_ERROR(
             lane->Download(static_cast<char*>(copies[i]->address()), AddressOf(*buffers[i]), buffers[i]->size_bytes()));
       }
-      RETURN_IF_ERROR(lane->Finish());
-      for (size_t i = 0; i < buffers.size(); ++i) {
-        if (copies[i] != nullptr) bytes[i] = std::shared_ptr<const void>(copies[i], copies[i]->address());
-      }
-      return absl::OkStatus();
-    });
+      return lane->Finish();
+    }));
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (copies[i] != nullptr) bytes[i] = std::shared_ptr<const void>(copies[i], copies[i]->address());
+    }
+    return absl::OkStatus();
   }
   absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override {
     if (bytes.empty()) return absl::OkStatus();
@@ -158,6 +162,7 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<Context> context_;
   const std::shared_ptr<DevicePool> memory_;
   const std::shared_ptr<HostBufferPool> host_memory_;
+  const std::shared_ptr<cuda::PinnedBlocks> pinned_;
   cuda::Libraries* const libraries_;
   const std::shared_ptr<cuda::CubinStore> cubins_;
   const ParallelFor parallel_;

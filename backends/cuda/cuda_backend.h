@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/device/device_counts.h"
+#include "backends/cuda/device/pinned_blocks.h"
 #include "backends/cuda/libraries/libraries.h"
 #include "engine/exec/backend/backend.h"
 #include "engine/exec/backend/parallel_for.h"
@@ -23,6 +24,7 @@ struct CudaBackendOptions {
   // and libraries take, or for half of them if there is less.
   int64_t tensor_bytes = -1;
   std::shared_ptr<HostBufferPool> host_memory;  // for tensors that leave the device
+  std::shared_ptr<cuda::PinnedBlocks> pinned;   // of that memory and others, over all devices; null: there are none
   std::shared_ptr<cuda::CubinStore> cubins;     // null: one of its own, in memory
   ParallelFor parallel = {};                    // on which the kernels of a program are compiled; empty: one by one
   std::shared_ptr<cuda::DeviceCounts> counts;   // null: nobody reads them

@@ -50,6 +50,8 @@ CuResult Context::SetCurrent(CuContext context) {
   return kCuSuccess;
 }
 
+CuContext Context::Current() { return t_current; }
+
 void Context::Adopt() const { t_current = live_; }
 
 bool Context::is_current() const { return t_current != nullptr && t_current == live_; }

@@ -38,6 +38,8 @@ class Context {
   void Destroy();
 
   static CuResult SetCurrent(CuContext context);
+  // Returns the context that the calling thread has set, or null.
+  static CuContext Current();
   // Has the calling thread, one of a stream, work in this context.
   void Adopt() const;
   static bool is_initialized() { return is_initialized_; }

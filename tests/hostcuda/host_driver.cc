@@ -184,6 +184,12 @@ HOST_CUDA_EXPORT CuResult cuDevicePrimaryCtxReset_v2(CuDevice device) {
   return kCuSuccess;
 }
 
+HOST_CUDA_EXPORT CuResult cuCtxGetCurrent(CuContext* context) {
+  HOST_ENTER_DRIVER();
+  *context = Context::Current();
+  return kCuSuccess;
+}
+
 HOST_CUDA_EXPORT CuResult cuCtxSetCurrent(CuContext context) {
   HOST_ENTER_DRIVER();
   return Context::SetCurrent(context);

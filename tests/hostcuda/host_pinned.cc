@@ -1,5 +1,6 @@
 #include "tests/hostcuda/host_pinned.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -24,7 +25,7 @@ CuResult PinnedMemory::Allocate(size_t bytes, void** memory) {
   if (made == nullptr) return kCuOutOfMemory;
   std::memset(made, 0xCD, bytes);
   std::lock_guard lock(mutex_);
-  ranges_[static_cast<char*>(made)] = {bytes, true, &Context::Get()};
+  ranges_[static_cast<char*>(made)] = {bytes, true, true, &Context::Get()};
   *memory = made;
   return kCuSuccess;
 }
@@ -38,8 +39,12 @@ CuResult PinnedMemory::Free(void* memory) {
   return kCuSuccess;
 }
 
-CuResult PinnedMemory::Register(void* memory, size_t bytes) {
-  if (memory == nullptr || bytes == 0) return kCuInvalidValue;
+// Whole pages: CUDA pins no less, and some versions refuse what begins or ends within one.
+CuResult PinnedMemory::Register(void* memory, size_t bytes, unsigned flags) {
+  if (memory == nullptr || bytes == 0 || (flags & ~kCuMemHostRegisterPortable) != 0) return kCuInvalidValue;
+  if (reinterpret_cast<uintptr_t>(memory) % kPinnedAlignment != 0 || bytes % kPinnedAlignment != 0) {
+    return kCuInvalidValue;
+  }
   const char* const begin = static_cast<char*>(memory);
   std::lock_guard lock(mutex_);
   const auto next = ranges_.lower_bound(begin);
@@ -47,7 +52,7 @@ CuResult PinnedMemory::Register(void* memory, size_t bytes) {
   if (next != ranges_.begin() && std::prev(next)->first + std::prev(next)->second.bytes > begin) {
     return kCuHostMemoryAlreadyRegistered;
   }
-  ranges_[begin] = {bytes, false, &Context::Get()};
+  ranges_[begin] = {bytes, false, flags == kCuMemHostRegisterPortable, &Context::Get()};
   return kCuSuccess;
 }
 
@@ -77,7 +82,8 @@ bool PinnedMemory::Has(const void* memory, size_t bytes) {
   auto it = ranges_.upper_bound(begin);
   if (it == ranges_.begin()) return false;
   --it;
-  return begin + bytes <= it->first + it->second.bytes;
+  const Range& range = it->second;
+  return begin + bytes <= it->first + range.bytes && (range.is_portable || range.context == &Context::Get());
 }
 
 long PinnedMemory::live() {

@@ -17,12 +17,12 @@ class PinnedMemory {
 
   CuResult Allocate(size_t bytes, void** memory);
   CuResult Free(void* memory);
-  CuResult Register(void* memory, size_t bytes);
+  CuResult Register(void* memory, size_t bytes, unsigned flags);
   CuResult Unregister(void* memory);
-  // Frees what was allocated in a context, and forgets what was registered in it. All contexts may use it.
+  // Frees what was allocated in a context, and forgets what was registered in it.
   void Clear(const Context& context);
 
-  // True if all of the bytes lie in one allocation or registration.
+  // True if all of the bytes lie in one allocation, or registration that the calling thread's context may use.
   bool Has(const void* memory, size_t bytes);
   long live();
 
@@ -30,6 +30,7 @@ class PinnedMemory {
   struct Range {
     size_t bytes;
     bool is_ours;
+    bool is_portable;
     const Context* context;
   };
   std::mutex mutex_;

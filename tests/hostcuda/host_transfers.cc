@@ -137,9 +137,9 @@ HOST_CUDA_EXPORT CuResult cuMemFreeHost(void* memory) {
   return PinnedMemory::Get().Free(memory);
 }
 
-HOST_CUDA_EXPORT CuResult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
+HOST_CUDA_EXPORT CuResult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flags) {
   HOST_ENTER_CONTEXT();
-  return PinnedMemory::Get().Register(memory, bytes);
+  return PinnedMemory::Get().Register(memory, bytes, flags);
 }
 
 HOST_CUDA_EXPORT CuResult cuMemHostUnregister(void* memory) {

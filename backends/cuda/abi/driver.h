@@ -63,6 +63,7 @@ inline constexpr unsigned kCuEventBlockingSync = 1;
 inline constexpr unsigned kCuEventDisableTiming = 2;
 inline constexpr int kCuCaptureGlobal = 0, kCuCaptureThreadLocal = 1, kCuCaptureRelaxed = 2;
 inline constexpr int kCuCaptureStatusNone = 0, kCuCaptureStatusActive = 1, kCuCaptureStatusInvalidated = 2;
+inline constexpr unsigned kCuMemHostRegisterPortable = 1;
 inline constexpr int kCuMemAllocationPinned = 1, kCuMemLocationDevice = 1, kCuMemAccessReadWrite = 3;
 inline constexpr int kCuMemGranularityMinimum = 0;
 
@@ -104,6 +105,7 @@ struct CuMemAccessDesc {
   F(cuDevicePrimaryCtxRetain, CuResult, (CuContext * context, CuDevice device))                                  \
   F(cuDevicePrimaryCtxRelease_v2, CuResult, (CuDevice device))                                                   \
   F(cuDevicePrimaryCtxReset_v2, CuResult, (CuDevice device))                                                     \
+  F(cuCtxGetCurrent, CuResult, (CuContext * context))                                                            \
   F(cuCtxSetCurrent, CuResult, (CuContext context))                                                              \
   F(cuCtxSynchronize, CuResult, ())                                                                              \
   F(cuMemGetInfo_v2, CuResult, (size_t * free, size_t * total))                                                  \

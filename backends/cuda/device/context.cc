@@ -57,6 +57,16 @@ absl::Status Context::Enter() {
   return Check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
 }
 
+absl::Status Context::Visit(absl::FunctionRef<absl::Status()> work) {
+  CuContext before = nullptr;
+  RETURN_IF_ERROR(Check(driver_->cuCtxGetCurrent(&before), "cuCtxGetCurrent"));
+  RETURN_IF_ERROR(Enter());
+  const absl::Status worked = work();
+  // One that has ended meanwhile is nobody's any more: whoever calls the driver enters a context first.
+  driver_->cuCtxSetCurrent(before);
+  return worked;
+}
+
 void Context::Lose() {
   if (!is_lost_->exchange(true)) ++counts_->lost;
 }

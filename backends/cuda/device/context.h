@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -38,6 +39,9 @@ class Context {
 
   // Makes it the context of the calling thread. DEVICE_LOST.
   absl::Status Enter();
+  // Enters it, has a function call the driver, and gives the thread back the context that it had. The status of
+  // entering, or the function's.
+  absl::Status Visit(absl::FunctionRef<absl::Status()> work);
   // Returns the status of a call of the driver that ended with `result`, as StatusOf does; notes a loss.
   absl::Status Check(CuResult result, absl::string_view function);
   // Declares the context lost: work may still go on that cannot be waited for.

@@ -12,6 +12,9 @@ struct DeviceCounts {
   std::atomic<int64_t> to_device_bytes{0};
   std::atomic<int64_t> from_device_bytes{0};
   std::atomic<int64_t> within_bytes{0};
+  // Bytes of those over the bus that went to and from pinned blocks, without a lane's ring.
+  std::atomic<int64_t> direct_to_bytes{0};
+  std::atomic<int64_t> direct_from_bytes{0};
   // Contexts that were lost, those that took their place, and attempts at one that failed.
   std::atomic<int64_t> lost{0};
   std::atomic<int64_t> revived{0};

@@ -16,8 +16,9 @@ constexpr auto kAsks = std::chrono::microseconds(50);
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(std::shared_ptr<Context> context, Libraries* libraries) {
-  std::unique_ptr<Lane> lane(new Lane(std::move(context)));
+absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(std::shared_ptr<Context> context, Libraries* libraries,
+                                                   PinnedBlocks* pinned) {
+  std::unique_ptr<Lane> lane(new Lane(std::move(context), pinned));
   RETURN_IF_ERROR(lane->Open(libraries));
   return lane;
 }
@@ -51,7 +52,29 @@ Lane::~Lane() {
 }
 
 absl::Status Lane::Upload(CuAddress to, const char* from, int64_t size_bytes) {
-  return OrDrain(UploadPieces(to, from, size_bytes));
+  return OrDrain(Hold(from, size_bytes) ? UploadDirectly(to, from, size_bytes) : UploadPieces(to, from, size_bytes));
+}
+
+bool Lane::Hold(const void* memory, int64_t size_bytes) {
+  PinnedBlocks::Hold hold = pinned_ == nullptr ? nullptr : pinned_->Find(memory, size_bytes);
+  if (hold == nullptr) return false;
+  holds_.push_back(std::move(hold));
+  return true;
+}
+
+absl::Status Lane::CopyDirectly(absl::FunctionRef<absl::Status()> copy) {
+  ASSIGN_OR_RETURN(Place* const place, TakePlace());
+  RETURN_IF_ERROR(copy());
+  return Occupy(place);
+}
+
+absl::Status Lane::UploadDirectly(CuAddress to, const char* from, int64_t size_bytes) {
+  context_->counts().to_device_bytes += size_bytes;
+  context_->counts().direct_to_bytes += size_bytes;
+  return CopyDirectly([&] {
+    return context_->Check(context_->driver().cuMemcpyHtoDAsync_v2(to, from, static_cast<size_t>(size_bytes), stream_),
+                           "cuMemcpyHtoDAsync");
+  });
 }
 
 absl::Status Lane::UploadPieces(CuAddress to, const char* from, int64_t size_bytes) {
@@ -69,7 +92,16 @@ absl::Status Lane::UploadPieces(CuAddress to, const char* from, int64_t size_byt
 }
 
 absl::Status Lane::Download(char* to, CuAddress from, int64_t size_bytes) {
-  return OrDrain(DownloadPieces(to, from, size_bytes));
+  return OrDrain(Hold(to, size_bytes) ? DownloadDirectly(to, from, size_bytes) : DownloadPieces(to, from, size_bytes));
+}
+
+absl::Status Lane::DownloadDirectly(char* to, CuAddress from, int64_t size_bytes) {
+  context_->counts().from_device_bytes += size_bytes;
+  context_->counts().direct_from_bytes += size_bytes;
+  return CopyDirectly([&] {
+    return context_->Check(context_->driver().cuMemcpyDtoHAsync_v2(to, from, static_cast<size_t>(size_bytes), stream_),
+                           "cuMemcpyDtoHAsync");
+  });
 }
 
 absl::Status Lane::DownloadPieces(char* to, CuAddress from, int64_t size_bytes) {
@@ -114,7 +146,9 @@ absl::Status Lane::SettleAll() {
   for (int i = 0; i < kPlaces; ++i) RETURN_IF_ERROR(TakePlace().status());
   // Kernels and copies on the device have no place.
   RETURN_IF_ERROR(context_->Check(context_->driver().cuEventRecord(end_, stream_), "cuEventRecord"));
-  return Wait(end_);
+  RETURN_IF_ERROR(Wait(end_));
+  holds_.clear();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Lane::Place*> Lane::TakePlace() {
@@ -158,6 +192,7 @@ absl::Status Lane::OrDrain(absl::Status status) {
     place.is_busy = false;
     place.to = nullptr;
   }
+  holds_.clear();
   is_usable_ = false;
   // Libraries say of a fault of the device only that their call has failed.
   if (!context_->is_lost() || absl::IsDataLoss(status)) return status;

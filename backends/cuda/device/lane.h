@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -14,12 +15,14 @@
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/device/graph.h"
 #include "backends/cuda/device/library_handles.h"
+#include "backends/cuda/device/pinned_blocks.h"
 
 namespace tensord::cuda {
 
 // A stream with a ring of pinned memory, through which bytes of any memory of the host go to the device and come from
-// it. Confined to one thread at a time, which has entered the context. The first failure ends what is on its way, for
-// good: when a call returns an error, the stream is empty, or else the context is lost.
+// it; those of pinned blocks go straight. Confined to one thread at a time, which has entered the context. The first
+// failure ends what is on its way, for good: when a call returns an error, the stream is empty, or else the context is
+// lost.
 //
 //   RETURN_IF_ERROR(lane->Upload(to, bytes, size));      // any number of these, in this order on the device
 //   RETURN_IF_ERROR(lane->Download(other, from, size));
@@ -29,13 +32,15 @@ class Lane {
   static constexpr int kPlaces = 4;
   static constexpr int64_t kPlaceBytes = int64_t{4} << 20;
 
-  // The libraries must outlive the lane.
-  static absl::StatusOr<std::unique_ptr<Lane>> Create(std::shared_ptr<Context> context, Libraries* libraries);
+  // The libraries must outlive the lane, and so must the blocks; null: there are none.
+  static absl::StatusOr<std::unique_ptr<Lane>> Create(std::shared_ptr<Context> context, Libraries* libraries,
+                                                      PinnedBlocks* pinned = nullptr);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Copies to the device. `from` has been read when this returns; the device has the bytes after Finish.
+  // Copies to the device, which has the bytes after Finish. `from` has been read when this returns, unless it lies in a
+  // pinned block: that is read until Finish.
   absl::Status Upload(CuAddress to, const char* from, int64_t size_bytes);
   // Copies from the device. `to` has the bytes after Finish, and may be written until then.
   absl::Status Download(char* to, CuAddress from, int64_t size_bytes);
@@ -69,7 +74,7 @@ class Lane {
     int64_t bytes = 0;
   };
 
-  explicit Lane(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  Lane(std::shared_ptr<Context> context, PinnedBlocks* pinned) : context_(std::move(context)), pinned_(pinned) {}
   absl::Status Open(Libraries* libraries);
   // Returns the next place, when its last copy is over.
   absl::StatusOr<Place*> TakePlace();
@@ -78,13 +83,21 @@ class Lane {
   absl::Status Settle(Place* place);
   // Waits by asking, and sleeps where that takes long: the driver's own waits for a stream ask all the time.
   absl::Status Wait(CuEvent event);
+  // Keeps the memory pinned until Finish; false if it is not.
+  bool Hold(const void* memory, int64_t size_bytes);
+  // Enqueues a copy as one piece, and takes a place for its end alone.
+  absl::Status CopyDirectly(absl::FunctionRef<absl::Status()> copy);
+  absl::Status UploadDirectly(CuAddress to, const char* from, int64_t size_bytes);
   absl::Status UploadPieces(CuAddress to, const char* from, int64_t size_bytes);
+  absl::Status DownloadDirectly(char* to, CuAddress from, int64_t size_bytes);
   absl::Status DownloadPieces(char* to, CuAddress from, int64_t size_bytes);
   absl::Status SettleAll();
   // Passes a status on; empties the stream first where it is an error. DEVICE_LOST where the device was lost meanwhile.
   absl::Status OrDrain(absl::Status status);
 
   const std::shared_ptr<Context> context_;
+  PinnedBlocks* const pinned_;
+  std::vector<PinnedBlocks::Hold> holds_;  // of copies on their way
   CuStream stream_ = nullptr;
   void* ring_ = nullptr;
   std::unique_ptr<LibraryHandles> handles_;  // constant after Create

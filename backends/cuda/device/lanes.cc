@@ -15,7 +15,7 @@ absl::StatusOr<Lanes::Loan> Lanes::Borrow() {
     }
   }
   if (lane == nullptr) {
-    absl::StatusOr<std::unique_ptr<Lane>> made = Lane::Create(context_, libraries_);
+    absl::StatusOr<std::unique_ptr<Lane>> made = Lane::Create(context_, libraries_, pinned_);
     if (!made.ok()) {
       TakeBack(nullptr);
       return made.status();

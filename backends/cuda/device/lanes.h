@@ -20,8 +20,9 @@ class Lanes {
   // A lane until it goes back.
   using Loan = std::unique_ptr<Lane, std::function<void(Lane*)>>;
 
-  Lanes(std::shared_ptr<Context> context, Libraries* libraries, int most)
-      : context_(std::move(context)), libraries_(libraries), most_(most) {}
+  // `pinned` as in Lane::Create.
+  Lanes(std::shared_ptr<Context> context, Libraries* libraries, int most, PinnedBlocks* pinned = nullptr)
+      : context_(std::move(context)), libraries_(libraries), pinned_(pinned), most_(most) {}
 
   // Lends a lane to the calling thread, which has entered the context; waits while all are lent. Fails as Lane::Create
   // does.
@@ -32,6 +33,7 @@ class Lanes {
 
   const std::shared_ptr<Context> context_;
   Libraries* const libraries_;
+  PinnedBlocks* const pinned_;
   const int most_;
   Mutex mutex_;
   CondVar returned_;

@@ -50,25 +50,33 @@ void* AllocateFromSystem(int64_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<HostBufferPool> HostBufferPool::Create(int64_t limit_bytes, int64_t keep_bytes,
-                                                       std::string limit_name) {
-  std::shared_ptr<HostBufferPool> pool(new HostBufferPool(limit_bytes, keep_bytes, std::move(limit_name)));
+std::shared_ptr<HostBufferPool> HostBufferPool::Create(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name,
+                                                       std::shared_ptr<BlockObserver> observer) {
+  std::shared_ptr<HostBufferPool> pool(
+      new HostBufferPool(limit_bytes, keep_bytes, std::move(limit_name), std::move(observer)));
   pool->self_ = pool;
   return pool;
 }
 
-HostBufferPool::HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name)
+HostBufferPool::HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name,
+                               std::shared_ptr<BlockObserver> observer)
     : limit_bytes_(limit_bytes),
       limit_name_(std::move(limit_name)),
+      observer_(std::move(observer)),
       keep_bytes_(keep_bytes),
       heap_(keep_bytes > 0 ? std::min(limit_bytes, kHeapBytes) : 0) {}  // pages that are not kept would be torn again
 
 HostBufferPool::~HostBufferPool() {
-  for (std::vector<void*>& blocks : free_) {
-    for (void* block : blocks) {
+  for (int c = 0; c < kNumClasses; ++c) {
+    for (void* const block : free_[static_cast<size_t>(c)]) {
+      TellOfReturn(block, BytesOf(c));
       if (!heap_.Owns(block)) std::free(block);
     }
   }
+}
+
+void HostBufferPool::TellOfReturn(void* block, int64_t bytes) const {
+  if (observer_ != nullptr && HasOwnPages(bytes)) observer_->OnReturn(block, bytes);
 }
 
 void* HostBufferPool::AllocateBlock(int64_t bytes) {
@@ -118,7 +126,11 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
     is_full = stats_.free_bytes > MostFreeLocked();
   }
   if (is_full) Trim();
-  if (block == nullptr) block = AllocateBlock(block_bytes);
+  if (block == nullptr) {
+    block = AllocateBlock(block_bytes);
+  } else if (observer_ != nullptr && HasOwnPages(block_bytes)) {
+    observer_->OnReuse(block, block_bytes);
+  }
   if (block == nullptr) {
     MutexLock lock(&mutex_);
     stats_.in_use_bytes -= block_bytes;
@@ -179,6 +191,7 @@ void HostBufferPool::Trim() {
   }
   for (const Trimmed& block : trimmed) {
     const int64_t bytes = BytesOf(block.size_class);
+    TellOfReturn(block.address, bytes);
     // The allocator may keep freed memory: TuneAllocator.
     if (bytes >= kSmallestInHeap) HugePageHeap::ReturnPages(block.address, bytes);
     if (!heap_.Owns(block.address)) {

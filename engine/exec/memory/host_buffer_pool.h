@@ -12,6 +12,7 @@
 #include "engine/base/mutex.h"
 #include "engine/exec/backend/buffer.h"
 #include "engine/exec/backend/memory_stats.h"
+#include "engine/exec/memory/block_observer.h"
 #include "engine/exec/memory/huge_page_heap.h"
 
 namespace tensord {
@@ -23,8 +24,10 @@ namespace tensord {
 // the memory in use; with 0 none are kept. Thread-safe; buffers may outlive the pool's owner, not the process's.
 class HostBufferPool {
  public:
+  // `observer` is told of blocks with pages of their own, from 2 MiB up; null: nobody is.
   static std::shared_ptr<HostBufferPool> Create(int64_t limit_bytes, int64_t keep_bytes,
-                                                std::string limit_name = "limit_bytes");
+                                                std::string limit_name = "limit_bytes",
+                                                std::shared_ptr<BlockObserver> observer = nullptr);
   ~HostBufferPool();
 
   int64_t limit_bytes() const { return limit_bytes_; }
@@ -49,10 +52,13 @@ class HostBufferPool {
     int size_class = 0;
   };
 
-  HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name);
+  HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name,
+                 std::shared_ptr<BlockObserver> observer);
   void Release(void* address, int size_class);
   // Returns null if the system has none.
   void* AllocateBlock(int64_t bytes);
+  // Tells the observer, before a block's pages go.
+  void TellOfReturn(void* block, int64_t bytes) const;
   // Fails with OUT_OF_MEMORY, counted.
   absl::Status RefuseLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RefuseForSystemLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -65,6 +71,7 @@ class HostBufferPool {
 
   const int64_t limit_bytes_;
   const std::string limit_name_;
+  const std::shared_ptr<BlockObserver> observer_;
   std::weak_ptr<HostBufferPool> self_;
   mutable Mutex mutex_;
   int64_t keep_bytes_ ABSL_GUARDED_BY(mutex_);

@@ -283,10 +283,13 @@ std::vector<Sample> Labelled(const char* label, const CollectedMetrics::Cuda::Co
 }
 
 [[gnu::noinline]] void AddCuda(const CollectedMetrics::Cuda& cuda, Families* families) {
-  std::vector<Sample> copied, contexts, graphs, kept_graphs;
+  std::vector<Sample> copied, direct, contexts, graphs, kept_graphs;
   for (const auto& [device, counts] : cuda.devices) {
     for (const auto& [direction, bytes] : counts.copied) {
       copied.push_back({{{"device", device}, {"direction", direction}}, static_cast<double>(bytes)});
+    }
+    for (const auto& [direction, bytes] : counts.direct) {
+      direct.push_back({{{"device", device}, {"direction", direction}}, static_cast<double>(bytes)});
     }
     for (const auto& [event, count] : counts.contexts) {
       contexts.push_back({{{"device", device}, {"event", event}}, static_cast<double>(count)});
@@ -298,12 +301,15 @@ std::vector<Sample> Labelled(const char* label, const CollectedMetrics::Cuda::Co
   }
   AddFamily(Metric::cuda_contexts, std::move(contexts), families);
   AddFamily(Metric::cuda_copied_bytes, std::move(copied), families);
+  AddFamily(Metric::cuda_direct_bytes, std::move(direct), families);
   AddFamily(Metric::cuda_graphs, std::move(kept_graphs), families);
   AddFamily(Metric::cuda_graph_events, std::move(graphs), families);
   AddFamily(Metric::cuda_kernel_bytes, Labelled("tier", cuda.kernel_bytes), families);
   AddNumber(Metric::cuda_kernel_compile_seconds, absl::ToDoubleSeconds(cuda.compiling), families);
   AddFamily(Metric::cuda_kernel_errors, Labelled("reason", cuda.kernel_errors), families);
   AddFamily(Metric::cuda_kernels, Labelled("result", cuda.kernels), families);
+  AddNumber(Metric::cuda_pinned_bytes, static_cast<double>(cuda.pinned_bytes), families);
+  AddFamily(Metric::cuda_pinnings, Labelled("result", cuda.pinnings), families);
 }
 
 [[gnu::noinline]] void AddBuild(const std::string& version, const std::string& git, Families* families) {

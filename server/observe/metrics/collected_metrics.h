@@ -47,11 +47,14 @@ class CollectedMetrics : public prometheus::Collectable {
     using Counts = std::vector<std::pair<const char*, int64_t>>;  // by the value of a label
     struct Device {
       Counts copied;    // bytes, by direction
+      Counts direct;    // likewise: those of them that pinned memory of payloads was spared a copy for
       Counts contexts;  // by event
       Counts graphs;    // likewise
       int64_t kept_graphs = 0;
     };
     std::map<std::string, Device> devices;
+    Counts pinnings;  // by result
+    int64_t pinned_bytes = 0;
     Counts kernels;        // by result
     Counts kernel_errors;  // by reason
     Counts kernel_bytes;   // by tier

@@ -64,6 +64,7 @@ TEST_F(HostFailuresTest, EachFunctionCanFail) {
   TENSORD_EXPECT_FAILURE(cuDevicePrimaryCtxRetain, &context, 0);
   TENSORD_EXPECT_FAILURE(cuDevicePrimaryCtxRelease_v2, 0);
   TENSORD_EXPECT_FAILURE(cuDevicePrimaryCtxReset_v2, 0);
+  TENSORD_EXPECT_FAILURE(cuCtxGetCurrent, &context);
   TENSORD_EXPECT_FAILURE(cuCtxSetCurrent, nullptr);
   TENSORD_EXPECT_FAILURE(cuCtxSynchronize);
   TENSORD_EXPECT_FAILURE(cuMemGetInfo_v2, &bytes, &total);

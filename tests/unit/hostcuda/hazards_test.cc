@@ -218,11 +218,11 @@ TEST_F(HostHazardsTest, TooMuchLocalMemory) {
 
 TEST_F(HostHazardsTest, MemoryUnpinnedBeforeItIsRead) {
   const CuAddress x = Device(8);
-  std::vector<double> host(1);
-  ASSERT_EQ(cuda.cuMemHostRegister_v2(host.data(), 8, 0), kCuSuccess);
+  alignas(4096) char host[4096];
+  ASSERT_EQ(cuda.cuMemHostRegister_v2(host, 4096, 0), kCuSuccess);
   cuda.hostCudaSet("HOLD", "1");
-  ASSERT_EQ(cuda.cuMemcpyHtoDAsync_v2(x, host.data(), 8, a), kCuSuccess);
-  ASSERT_EQ(cuda.cuMemHostUnregister(host.data()), kCuSuccess);
+  ASSERT_EQ(cuda.cuMemcpyHtoDAsync_v2(x, host, 8, a), kCuSuccess);
+  ASSERT_EQ(cuda.cuMemHostUnregister(host), kCuSuccess);
   cuda.hostCudaSet("HOLD", "0");
   EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuIllegalAddress);
 }

@@ -120,16 +120,19 @@ TEST_F(HostMemoryTest, RefusesWrongMappings) {
 
 TEST_F(HostMemoryTest, CopiesWantPinnedMemory) {
   const CuAddress x = Device(64);
-  std::vector<char> host(8192);
-  EXPECT_EQ(cuda.cuMemcpyHtoDAsync_v2(x, host.data(), 64, a), kCuInvalidValue);
-  ASSERT_EQ(cuda.cuMemHostRegister_v2(host.data(), 4096, 0), kCuSuccess);
-  EXPECT_EQ(cuda.cuMemHostRegister_v2(host.data() + 100, 10, 0), kCuHostMemoryAlreadyRegistered);
-  EXPECT_EQ(cuda.cuMemcpyHtoDAsync_v2(x, host.data() + 4032, 64, a), kCuSuccess);
-  EXPECT_EQ(cuda.cuMemcpyDtoHAsync_v2(host.data() + 4033, x, 64, a), kCuInvalidValue) << "past the registered part";
+  alignas(4096) char host[8192];
+  EXPECT_EQ(cuda.cuMemcpyHtoDAsync_v2(x, host, 64, a), kCuInvalidValue);
+  EXPECT_EQ(cuda.cuMemHostRegister_v2(host + 64, 4096, 0), kCuInvalidValue) << "no whole pages";
+  EXPECT_EQ(cuda.cuMemHostRegister_v2(host, 100, 0), kCuInvalidValue);
+  EXPECT_EQ(cuda.cuMemHostRegister_v2(host, 4096, 8), kCuInvalidValue) << "a flag for memory that is only read";
+  ASSERT_EQ(cuda.cuMemHostRegister_v2(host, 4096, 0), kCuSuccess);
+  EXPECT_EQ(cuda.cuMemHostRegister_v2(host, 8192, 0), kCuHostMemoryAlreadyRegistered);
+  EXPECT_EQ(cuda.cuMemcpyHtoDAsync_v2(x, host + 4032, 64, a), kCuSuccess);
+  EXPECT_EQ(cuda.cuMemcpyDtoHAsync_v2(host + 4033, x, 64, a), kCuInvalidValue) << "past the registered part";
   EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuSuccess);
-  EXPECT_EQ(cuda.cuMemFreeHost(host.data()), kCuInvalidValue);
-  EXPECT_EQ(cuda.cuMemHostUnregister(host.data()), kCuSuccess);
-  EXPECT_EQ(cuda.cuMemHostUnregister(host.data()), kCuHostMemoryNotRegistered);
+  EXPECT_EQ(cuda.cuMemFreeHost(host), kCuInvalidValue);
+  EXPECT_EQ(cuda.cuMemHostUnregister(host), kCuSuccess);
+  EXPECT_EQ(cuda.cuMemHostUnregister(host), kCuHostMemoryNotRegistered);
 }
 
 }  // namespace

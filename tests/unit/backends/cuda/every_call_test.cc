@@ -210,11 +210,13 @@ TEST_F(EveryCallTest, MayFailAndNothingIsLeft) {
   EXPECT_THAT(
       never,
       testing::IsSubsetOf(std::vector<std::string>{
-          "cuGetErrorName", "cuDeviceTotalMem_v2", "cuCtxSynchronize", "cuMemHostRegister_v2", "cuMemHostUnregister",
-          "cuMemsetD32Async", "cuStreamSynchronize", "cuStreamQuery", "cuStreamWaitEvent", "cuEventElapsedTime",
-          "cuFuncGetAttribute", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuStreamIsCapturing",
-          "cuGraphInstantiateWithFlags", "cuGraphGetNodes", "cuGraphLaunch", "cuGraphDestroy", "cuGraphExecDestroy",
-          "nvrtcGetErrorString", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcGetPTXSize", "nvrtcGetPTX",
+          "cuGetErrorName", "cuDeviceTotalMem_v2", "cuCtxSynchronize", "cuMemsetD32Async",
+          // Whose failures are tolerated: pinned_blocks_test.
+          "cuCtxGetCurrent", "cuMemHostRegister_v2", "cuMemHostUnregister", "cuStreamSynchronize", "cuStreamQuery",
+          "cuStreamWaitEvent", "cuEventElapsedTime", "cuFuncGetAttribute", "cuStreamBeginCapture_v2",
+          "cuStreamEndCapture", "cuStreamIsCapturing", "cuGraphInstantiateWithFlags", "cuGraphGetNodes",
+          "cuGraphLaunch", "cuGraphDestroy", "cuGraphExecDestroy", "nvrtcGetErrorString", "nvrtcGetProgramLogSize",
+          "nvrtcGetProgramLog", "nvrtcGetPTXSize", "nvrtcGetPTX",
           // Of large matrices: linalg_test.
           "cusolverDnXsyevd_bufferSize", "cusolverDnXsyevd", "cublasLtGetVersion", "cublasLtGetStatusName"}));
 }

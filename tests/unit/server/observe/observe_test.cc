@@ -310,12 +310,16 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
        .cuda =
            [] {
-             return CollectedMetrics::Cuda{
-                 .devices = {{"cuda:0", {.copied = {{"to", 300}, {"from", 20}}, .contexts = {{"lost", 2}}}}},
-                 .kernels = {{"memory", 4}, {"compiled", 9}},
-                 .kernel_errors = {{"damaged", 1}},
-                 .kernel_bytes = {{"disk", 777}},
-                 .compiling = absl::Milliseconds(1500)};
+             return CollectedMetrics::Cuda{.devices = {{"cuda:0",
+                                                        {.copied = {{"to", 300}, {"from", 20}},
+                                                         .direct = {{"to", 200}},
+                                                         .contexts = {{"lost", 2}}}}},
+                                           .pinnings = {{"refused", 5}},
+                                           .pinned_bytes = 4096,
+                                           .kernels = {{"memory", 4}, {"compiled", 9}},
+                                           .kernel_errors = {{"damaged", 1}},
+                                           .kernel_bytes = {{"disk", 777}},
+                                           .compiling = absl::Milliseconds(1500)};
            },
        .resident =
            [] {
@@ -362,9 +366,11 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   for (const char* line :
        {"contexts_total{device=\"cuda:0\",event=\"lost\"} 2",
         "copied_bytes_total{device=\"cuda:0\",direction=\"to\"} 300",
-        "copied_bytes_total{device=\"cuda:0\",direction=\"from\"} 20", "kernels_total{result=\"memory\"} 4",
-        "kernels_total{result=\"compiled\"} 9", "kernel_errors_total{reason=\"damaged\"} 1",
-        "kernel_bytes{tier=\"disk\"} 777", "kernel_compile_seconds_total 1.5"}) {
+        "copied_bytes_total{device=\"cuda:0\",direction=\"from\"} 20",
+        "direct_bytes_total{device=\"cuda:0\",direction=\"to\"} 200", "pinnings_total{result=\"refused\"} 5",
+        "pinned_bytes 4096", "kernels_total{result=\"memory\"} 4", "kernels_total{result=\"compiled\"} 9",
+        "kernel_errors_total{reason=\"damaged\"} 1", "kernel_bytes{tier=\"disk\"} 777",
+        "kernel_compile_seconds_total 1.5"}) {
     EXPECT_THAT(Text(collected.Collect()), HasSubstr(absl::StrCat("tensord_cuda_", line)));
   }
   EXPECT_THAT(Text(collected.Collect()),

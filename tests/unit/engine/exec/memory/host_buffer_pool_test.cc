@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "engine/base/allocator_tuning.h"
@@ -235,6 +236,42 @@ TEST(HostBufferPool, ThreadsNeverShareABlock) {
   EXPECT_EQ(stats.in_use_bytes, 0);
   EXPECT_LE(stats.free_bytes, 1 << 16);
   EXPECT_EQ(stats.reused + stats.allocated, 4 * 2000);
+}
+
+// Writes down what it is told, and looks whether a block that returns still has what was written to it.
+class Watcher final : public BlockObserver {
+ public:
+  void OnReuse(void* block, int64_t bytes) override { told.emplace_back('+', block, bytes); }
+  void OnReturn(void* block, int64_t bytes) override {
+    told.emplace_back('-', block, bytes);
+    EXPECT_EQ(static_cast<char*>(block)[bytes - 1], 1);
+  }
+  std::vector<std::tuple<char, void*, int64_t>> told;
+};
+
+TEST(HostBufferPool, AnObserverIsToldOfLargeBlocksThatComeBackAndGo) {
+  constexpr int64_t kBlock = int64_t{3} << 20;
+  const auto watcher = std::make_shared<Watcher>();
+  auto pool = HostBufferPool::Create(kPlenty, 4 * kBlock, "limit", watcher);
+  const auto take = [&](int64_t bytes) {
+    std::shared_ptr<Buffer> buffer = Take(pool.get(), bytes);
+    std::memset(buffer->address(), 1, static_cast<size_t>(bytes));
+    return buffer;
+  };
+  for (int i = 0; i < 2; ++i) take(kHugePage / 2);
+  EXPECT_TRUE(watcher->told.empty()) << "smaller ones share their pages";
+  void* const block = take(kBlock)->address();
+  EXPECT_TRUE(watcher->told.empty());
+  EXPECT_EQ(take(kBlock)->address(), block);
+  using Told = std::vector<std::tuple<char, void*, int64_t>>;
+  EXPECT_EQ(watcher->told, (Told{{'+', block, kBlock}}));
+  pool->SetKeepBytes(0);
+  EXPECT_EQ(watcher->told, (Told{{'+', block, kBlock}, {'-', block, kBlock}}));
+  pool->SetKeepBytes(4 * kBlock);
+  watcher->told.clear();
+  void* const last = take(kBlock)->address();
+  pool.reset();
+  EXPECT_EQ(watcher->told, (Told{{'-', last, kBlock}}));
 }
 
 // Counts the 4 KiB pages of a block that was freed.

@@ -1,0 +1,128 @@
+#include "backends/cuda/device/pinned_blocks.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tensord::cuda {
+
+void PinnedBlocks::Add(std::shared_ptr<Context> context) {
+  MutexLock lock(&mutex_);
+  holders_.push_back({.context = std::move(context)});
+}
+
+void PinnedBlocks::Remove(const Context& context) {
+  MutexLock lock(&mutex_);
+  auto holder = holders_.begin();
+  while (holder != holders_.end() && holder->context.get() != &context) ++holder;
+  if (holder == holders_.end()) return;
+  holder->is_going = true;
+  while (holder->uses > 0) unused_.Wait(&mutex_);
+  for (auto block = blocks_.begin(); block != blocks_.end();) {
+    if (block->second.holder != nullptr && block->second.holder != &*holder) {
+      ++block;
+      continue;
+    }
+    if (block->second.holder != nullptr) {
+      Unpin(&*holder, const_cast<char*>(block->first));
+      stats_.bytes -= block->second.bytes;
+    }
+    block = blocks_.erase(block);  // those that were refused too: another context may pin them
+  }
+  holders_.erase(holder);
+}
+
+PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes) {
+  MutexLock lock(&mutex_);
+  if (blocks_.contains(static_cast<const char*>(block))) return nullptr;
+  for (Holder& holder : holders_) {
+    if (holder.is_going || holder.context->is_lost()) continue;
+    ++holder.uses;
+    stats_.bytes += bytes;
+    return &holder;
+  }
+  return nullptr;
+}
+
+void PinnedBlocks::OnReuse(void* block, int64_t bytes) {
+  Holder* const holder = Begin(block, bytes);
+  if (holder == nullptr) return;
+  const absl::Status pinned = Pin(holder, block, bytes);
+  bool is_first_refusal = false;
+  {
+    MutexLock lock(&mutex_);
+    blocks_[static_cast<const char*>(block)] = {.bytes = bytes, .holder = pinned.ok() ? holder : nullptr};
+    if (pinned.ok()) {
+      ++stats_.pinned;
+    } else {
+      stats_.bytes -= bytes;
+      is_first_refusal = stats_.refused++ == 0;
+    }
+  }
+  EndUse(holder);
+  if (is_first_refusal && options_.on_first_refusal != nullptr) options_.on_first_refusal(pinned);
+}
+
+absl::Status PinnedBlocks::Pin(Holder* holder, void* block, int64_t bytes) {
+  if (const int64_t together = stats().bytes; together > options_.most_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(together, " bytes would be pinned, and ", options_.most_bytes, " may be"));
+  }
+  Context& context = *holder->context;
+  return context.Visit([&] {
+    return context.Check(
+        context.driver().cuMemHostRegister_v2(block, static_cast<size_t>(bytes), kCuMemHostRegisterPortable),
+        "cuMemHostRegister");
+  });
+}
+
+void PinnedBlocks::OnReturn(void* block, int64_t) {
+  Holder* holder = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = blocks_.find(static_cast<const char*>(block));
+    if (found == blocks_.end()) return;
+    holder = found->second.holder;
+    if (holder != nullptr) {
+      ++holder->uses;
+      stats_.bytes -= found->second.bytes;
+    }
+    blocks_.erase(found);
+  }
+  if (holder == nullptr) return;
+  Unpin(holder, block);
+  EndUse(holder);
+}
+
+// Nobody could do anything about an error. A lost context's memory is unpinned when that ends.
+void PinnedBlocks::Unpin(Holder* holder, void* block) {
+  Context& context = *holder->context;
+  context.Visit([&] { return context.Check(context.driver().cuMemHostUnregister(block), "cuMemHostUnregister"); })
+      .IgnoreError();
+}
+
+PinnedBlocks::Hold PinnedBlocks::Find(const void* begin, int64_t bytes) {
+  const char* const first = static_cast<const char*>(begin);
+  MutexLock lock(&mutex_);
+  auto block = blocks_.upper_bound(first);
+  if (block == blocks_.begin()) return nullptr;
+  block = std::prev(block);
+  Holder* const holder = block->second.holder;
+  if (holder == nullptr || first + bytes > block->first + block->second.bytes) return nullptr;
+  if (holder->is_going || holder->context->is_lost()) return nullptr;
+  ++holder->uses;
+  return Hold(begin, [this, holder](const void*) { EndUse(holder); });
+}
+
+void PinnedBlocks::EndUse(Holder* holder) {
+  MutexLock lock(&mutex_);
+  if (--holder->uses == 0) unused_.SignalAll();
+}
+
+PinnedBlocks::Stats PinnedBlocks::stats() const {
+  MutexLock lock(&mutex_);
+  return stats_;
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,77 @@
+#ifndef TENSORD_BACKENDS_CUDA_DEVICE_PINNED_BLOCKS_H_
+#define TENSORD_BACKENDS_CUDA_DEVICE_PINNED_BLOCKS_H_
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "backends/cuda/device/context.h"
+#include "engine/base/mutex.h"
+#include "engine/exec/memory/block_observer.h"
+
+namespace tensord::cuda {
+
+// The blocks of a pool that are pinned: devices read and write them where they are. A block is pinned when the pool
+// gives it out again, for all devices at once, by a call to the context of one; until its pages go, or that context
+// does. One that cannot be pinned is no error, and is not tried again: its bytes take the way of all others, through a
+// lane's ring. Thread-safe.
+class PinnedBlocks final : public BlockObserver {
+ public:
+  struct Options {
+    int64_t most_bytes = 0;  // together: the system cannot take pinned memory back
+    std::function<void(const absl::Status&)> on_first_refusal = {};
+  };
+  struct Stats {
+    int64_t bytes = 0;    // now
+    int64_t pinned = 0;   // blocks so far
+    int64_t refused = 0;  // likewise
+  };
+  // Keeps a block pinned while a device may touch it.
+  using Hold = std::shared_ptr<const void>;
+
+  explicit PinnedBlocks(Options options) : options_(std::move(options)) {}
+
+  // Adds a context that blocks may be pinned by.
+  void Add(std::shared_ptr<Context> context);
+  // Unpins what is pinned by a context, when no device touches it any more. The context ends after this.
+  void Remove(const Context& context);
+
+  void OnReuse(void* block, int64_t bytes) override;
+  void OnReturn(void* block, int64_t bytes) override;
+
+  // Returns null if some of the bytes are not pinned.
+  Hold Find(const void* begin, int64_t bytes);
+  Stats stats() const;
+
+ private:
+  struct Holder {
+    std::shared_ptr<Context> context;
+    int uses = 0;
+    bool is_going = false;
+  };
+  struct Block {
+    int64_t bytes = 0;
+    Holder* holder = nullptr;  // null: it is not pinned, and will not be
+  };
+
+  // Returns the context to pin a new block by, in use; null if there is none, or the block is known.
+  Holder* Begin(void* block, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Pin(Holder* holder, void* block, int64_t bytes);
+  static void Unpin(Holder* holder, void* block);
+  void EndUse(Holder* holder) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const Options options_;
+  mutable Mutex mutex_;
+  CondVar unused_;
+  std::list<Holder> holders_ ABSL_GUARDED_BY(mutex_);
+  std::map<const char*, Block> blocks_ ABSL_GUARDED_BY(mutex_);
+  Stats stats_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tensord::cuda
+
+#endif  // TENSORD_BACKENDS_CUDA_DEVICE_PINNED_BLOCKS_H_
