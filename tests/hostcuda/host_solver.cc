@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -205,6 +206,46 @@ HOST_ORGQR(cusolverDnSorgqr, float, sLapack)
 HOST_ORGQR(cusolverDnDorgqr, double, dLapack)
 HOST_ORGQR(cusolverDnCungqr, ComplexFloat, cLapack)
 HOST_ORGQR(cusolverDnZungqr, ComplexDouble, zLapack)
+
+// Factors of a batch, whose addresses the device reads when it comes to them. What is not of the triangle is lost.
+template <typename T, typename Lapack>
+SolverResult FactorBatch(const char* function, SolverHandle handle, int uplo, int n, void** matrices, int lda,
+                         int* infos, int batch) {
+  const auto solver = Solvers().Find(handle);
+  if (solver == nullptr) return kSolverNotInitialized;
+  const Matrix matrix = {n, n, lda};
+  const auto* const addresses = RevealVector<CuAddress>(matrices, batch);
+  int* const to_infos = RevealVector<int>(infos, batch);
+  if (!matrix.IsSound() || !IsUplo(uplo) || batch < 1 || addresses == nullptr || to_infos == nullptr) {
+    return kSolverInvalidValue;
+  }
+  const auto stream = host::Streams().Find(solver->stream);
+  if (stream == nullptr) return kSolverInvalidValue;
+  const CuResult pushed = stream->Enqueue(function, [=] {
+    for (int b = 0; b < batch; ++b) {
+      T* const at = RevealMatrix<T>(reinterpret_cast<const void*>(addresses[b]), matrix);
+      if (at == nullptr) return host::Context::Get().Fail(kCuIllegalAddress);
+      to_infos[b] = Lapack::Potrf(UploOf(uplo), n, at, lda);
+      for (int64_t column = 0; column < n; ++column) {
+        const int64_t begin = uplo == kBlasLower ? 0 : column + 1, end = uplo == kBlasLower ? column : n;
+        if (begin < end)
+          std::memset(static_cast<void*>(at + column * lda + begin), 0xA5,
+                      static_cast<size_t>(end - begin) * sizeof(T));
+      }
+    }
+  });
+  return pushed == kCuSuccess ? kSolverSuccess : kSolverExecutionFailed;
+}
+#define HOST_POTRF_BATCHED(function, T, Lapack)                                                                      \
+  HOST_CUDA_EXPORT SolverResult function(SolverHandle handle, int uplo, int n, void** matrices, int lda, int* infos, \
+                                         int batch) {                                                                \
+    HOST_ENTER_SOLVER();                                                                                             \
+    return FactorBatch<T, Lapack>(__func__, handle, uplo, n, matrices, lda, infos, batch);                           \
+  }
+HOST_POTRF_BATCHED(cusolverDnSpotrfBatched, float, sLapack)
+HOST_POTRF_BATCHED(cusolverDnDpotrfBatched, double, dLapack)
+HOST_POTRF_BATCHED(cusolverDnCpotrfBatched, ComplexFloat, cLapack)
+HOST_POTRF_BATCHED(cusolverDnZpotrfBatched, ComplexDouble, zLapack)
 
 size_t host::LiveSolverObjects() { return Solvers().size() + AllParams().size(); }
 

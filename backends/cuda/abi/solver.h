@@ -34,6 +34,11 @@ inline constexpr int kSolverDeterministic = 1;
     (SolverHandle handle, int m, int n, int k, void* a, int lda, const void* tau, void* work, int work_elements, \
      int* info))
 
+// Neither have batches of Cholesky's factors. The matrices' addresses lie on the device; what is not of the triangle is
+// workspace.
+#define TENSORD_CUDA_SOLVER_POTRF_BATCHED(F, name) \
+  F(name, SolverResult, (SolverHandle handle, int uplo, int n, void** matrices, int lda, int* infos, int batch))
+
 // Each function as F(name, result, (arguments)).
 #define TENSORD_CUDA_SOLVER_FUNCTIONS(F)                                                                               \
   F(cusolverGetVersion, SolverResult, (int* version))                                                                  \
@@ -80,6 +85,10 @@ inline constexpr int kSolverDeterministic = 1;
     (SolverHandle handle, SolverParams params, signed char job_u, signed char job_vt, int64_t m, int64_t n, int type,  \
      void* a, int64_t lda, int s_type, void* s, int u_type, void* u, int64_t ldu, int vt_type, void* vt, int64_t ldvt, \
      int compute_type, void* device_work, size_t device_bytes, void* host_work, size_t host_bytes, int* info))         \
+  TENSORD_CUDA_SOLVER_POTRF_BATCHED(F, cusolverDnSpotrfBatched)                                                        \
+  TENSORD_CUDA_SOLVER_POTRF_BATCHED(F, cusolverDnDpotrfBatched)                                                        \
+  TENSORD_CUDA_SOLVER_POTRF_BATCHED(F, cusolverDnCpotrfBatched)                                                        \
+  TENSORD_CUDA_SOLVER_POTRF_BATCHED(F, cusolverDnZpotrfBatched)                                                        \
   TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnSorgqr)                                                                       \
   TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnDorgqr)                                                                       \
   TENSORD_CUDA_SOLVER_ORGQR(F, cusolverDnCungqr)                                                                       \

@@ -86,6 +86,39 @@ TEST_F(HostSolverTest, Cholesky) {
   EXPECT_EQ(ReadInfo(), 5) << "the first minor that is not positive";
 }
 
+TEST_F(HostSolverTest, CholeskyOfABatch) {
+  const std::vector<double> matrix = Symmetric();
+  std::vector<double> both = matrix, broken = matrix;
+  broken[At(4, 4)] = -1;
+  both.insert(both.end(), broken.begin(), broken.end());
+  const CuAddress x = Device(2 * kElements * 8), addresses = Device(2 * 8), infos = Device(2 * 4);
+  Write(x, both);
+  Write(addresses, std::vector<CuAddress>{x, x + kElements * 8});
+  const auto factor = [&](int uplo, int n, int lda, CuAddress to_infos, int batch) {
+    return cuda.cusolverDnDpotrfBatched(handle_, uplo, n, reinterpret_cast<void**>(addresses), lda,
+                                        reinterpret_cast<int*>(to_infos), batch);
+  };
+  EXPECT_EQ(factor(kBlasLower, kN, kN - 1, infos, 2), kSolverInvalidValue) << "a leading dimension below the rows";
+  EXPECT_EQ(factor(7, kN, kN, infos, 2), kSolverInvalidValue) << "no triangle";
+  EXPECT_EQ(factor(kBlasLower, kN, kN, 0, 2), kSolverInvalidValue) << "no statuses";
+  EXPECT_EQ(factor(kBlasLower, kN, kN, infos, 0), kSolverInvalidValue);
+  EXPECT_EQ(factor(kBlasLower, kN, kN, infos, 3), kSolverInvalidValue) << "more matrices than addresses";
+  ASSERT_EQ(factor(kBlasLower, kN, kN, infos, 2), kSolverSuccess);
+  const std::vector<double> lower = Read<double>(x, kElements);
+  EXPECT_EQ(Read<int>(infos, 2), (std::vector<int>{0, 5}));
+  for (int64_t j = 0; j < kN; ++j) {
+    for (int64_t i = 0; i < j; ++i) EXPECT_NE(lower[At(i, j)], matrix[At(i, j)]) << "workspace";
+    for (int64_t i = j; i < kN; ++i) {
+      double sum = 0;
+      for (int64_t l = 0; l <= j; ++l) sum += lower[At(i, l)] * lower[At(j, l)];
+      EXPECT_NEAR(sum, matrix[At(i, j)], 1e-12);
+    }
+  }
+  Write(addresses, std::vector<CuAddress>{x, 8});
+  ASSERT_EQ(factor(kBlasUpper, kN, kN, infos, 2), kSolverSuccess) << "addresses are read later";
+  EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuIllegalAddress);
+}
+
 TEST_F(HostSolverTest, LuSolves) {
   using Z = std::complex<double>;
   std::vector<Z> matrix(kElements), right(kN);

@@ -172,11 +172,13 @@ TEST_F(EveryCallTest, MayFailAndNothingIsLeft) {
       {one(DType::kC64, {4, 6})});
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
     const ConcreteType type = {dtype, {34, 34}};
+    add(OfLinalg("Cholesky", 1, type), {RandomPositiveDefinite(dtype, {34, 34}, &random)});
     add(OfLinalg("Qr", 2, type), {one(dtype, {34, 34})});
     add(OfLinalg("TriangularSolve", 1, type, "", 2), {RandomTriangles(dtype, {34, 34}, &random)});
   }
   const ConcreteType type = {DType::kF64, {34, 34}}, two = {DType::kF64, {34, 34, 2}};
-  add(OfLinalg("Cholesky", 1, type), {RandomPositiveDefinite(DType::kF64, {34, 34}, &random)});
+  const ConcreteType larger = {DType::kF64, {257, 257}};
+  add(OfLinalg("Cholesky", 1, larger), {RandomPositiveDefinite(DType::kF64, {257, 257}, &random)});
   add(OfLinalg("Solve", 1, type, "", 2), {one(DType::kF64, {34, 34})});
   add(OfLinalg("Eigh", 2, type), {one(DType::kF64, {34, 34})});
   add(OfLinalg("Eigh", 2, two), {one(DType::kF64, {34, 34, 2})});

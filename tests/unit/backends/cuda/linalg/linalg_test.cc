@@ -2,6 +2,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -294,7 +295,19 @@ TEST_F(CudaLinalgTest, RefusalsNameTheMatrix) {
   bad[2 * 4 + 3] = 0;
   const std::vector<Literal> system = {Matrices(bad, {2, 2, 6}), Matrices(std::vector<double>(12, 1), {2, 1, 6})};
   EXPECT_EQ(refusal(TextOf("Solve", 1, system), system), "MATRIX_SINGULAR");
-  // By the library.
+  // By the library, a batch at once and one after the other.
+  for (const int64_t n : {40, 257}) {
+    std::mt19937 random{11};
+    Literal batch = RandomPositiveDefinite(DType::kF64, {n, n, 5}, &random);
+    const auto at = [&](int64_t matrix, int64_t row) {
+      return &batch.mutable_values<double>()[static_cast<size_t>(matrix * n * n + row * (n + 1))];
+    };
+    *at(4, 0) = -1;
+    *at(3, 7) = -1;
+    EXPECT_EQ(refusal(TextOf("Cholesky", 1, {batch}), {batch}), "MATRIX_NOT_POSITIVE_DEFINITE") << "the fourth";
+    *at(2, 9) = kNaN;
+    EXPECT_EQ(refusal(TextOf("Cholesky", 1, {batch}), {batch}), "MATRIX_NOT_POSITIVE_DEFINITE") << "the third";
+  }
   const Literal large = WithIdentity({1, 0, 0, 0}, 2, 34);
   EXPECT_EQ(refusal(TextOf("Cholesky", 1, {large}), {large}), "MATRIX_NOT_POSITIVE_DEFINITE");
   EXPECT_EQ(refusal(TextOf("Solve", 1, {large, large}), {large, large}), "MATRIX_SINGULAR");
@@ -434,6 +447,37 @@ TEST_F(CudaLinalgTest, OldBatchesOfC64AreLeftAlone) {
   }
 }
 
+// Up to 256 rows by one call, above by one for each.
+TEST_F(CudaLinalgTest, CholeskyOfBatches) {
+  const std::unique_ptr<Backend> backend = Made();
+  const std::map<DType, const char*> functions = {{DType::kF32, "cusolverDnSpotrfBatched"},
+                                                  {DType::kF64, "cusolverDnDpotrfBatched"},
+                                                  {DType::kC64, "cusolverDnCpotrfBatched"},
+                                                  {DType::kC128, "cusolverDnZpotrfBatched"}};
+  for (const auto& [dtype, function] : functions) {
+    for (const int64_t n : {33, 100, 256, 257}) {
+      const long batches = hostCudaCalls(function), each = hostCudaCalls("cusolverDnXpotrf");
+      ExpectCallProperties(backend.get(),
+                           LinalgCall(LinalgOp::kCholesky, {RandomPositiveDefinite(dtype, {n, n, 2}, &small_random_)}));
+      EXPECT_EQ(hostCudaCalls(function) - batches, n <= 256 ? 1 : 0) << n;
+      EXPECT_EQ(hostCudaCalls("cusolverDnXpotrf") - each, n <= 256 ? 0 : 2) << n;
+    }
+  }
+  // What is above the diagonal is not read, and the result has zeros there.
+  Literal a = RandomPositiveDefinite(DType::kF64, {40, 40, 2}, &small_random_);
+  const auto want = Run(cpu_.get(), TextOf("Cholesky", 1, {a}), {a});
+  ASSERT_TRUE(want.ok());
+  const absl::Span<double> values = a.mutable_values<double>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i % 40 < i / 40 % 40) values[i] = kNaN;
+  }
+  const auto got = Run(backend.get(), TextOf("Cholesky", 1, {a}), {a});
+  ASSERT_TRUE(got.ok()) << got.status();
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_NEAR((*got)[0].values<double>()[i], (*want)[0].values<double>()[i], 1e-12) << i;
+  }
+}
+
 // An older library is opened, and has the functions of its time.
 TEST_F(CudaLinalgTest, OlderLibraries) {
   const std::unique_ptr<Backend> backend = Made();
@@ -451,10 +495,12 @@ TEST_F(CudaLinalgTest, OlderLibraries) {
 TEST_F(CudaLinalgTest, EachCallMayFail) {
   const Literal a = RandomMatrices(DType::kF64, {34, 34, 2}, &small_random_);
   const Literal definite = RandomPositiveDefinite(DType::kF64, {34, 34}, &small_random_);
+  const Literal larger = RandomPositiveDefinite(DType::kF64, {257, 257}, &small_random_);
   const Literal one = RandomMatrices(DType::kF64, {34, 34}, &small_random_);
+  ExpectFailuresLeaveNothing({"cusolverDnDpotrfBatched"}, TextOf("Cholesky", 1, {definite}), {definite});
   ExpectFailuresLeaveNothing({"cusolverDnCreate", "cusolverDnSetStream", "cusolverDnSetDeterministicMode",
                               "cusolverDnCreateParams", "cusolverDnXpotrf_bufferSize", "cusolverDnXpotrf"},
-                             TextOf("Cholesky", 1, {definite}), {definite});
+                             TextOf("Cholesky", 1, {larger}), {larger});
   ExpectFailuresLeaveNothing({"cusolverDnXgetrf_bufferSize", "cusolverDnXgetrf", "cusolverDnXgetrs"},
                              TextOf("Solve", 1, {a, a}), {a, a});
   ExpectFailuresLeaveNothing({"cublasCreate_v2", "cublasSetStream_v2", "cublasSetAtomicsMode", "cublasSetMathMode",
