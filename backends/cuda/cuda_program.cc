@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/biased_products.h"
 #include "backends/cuda/kernel_table.h"
 #include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
@@ -69,11 +70,16 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(absl::Span<cons
                                                                  const KernelContext& context,
                                                                  const ParallelFor& parallel,
                                                                  std::shared_ptr<KeptGraphs> kept) {
+  BiasedProducts biased = BiasedProducts::Find(segments, context);
   const auto make = [&](const BoundInstruction& instruction) -> absl::StatusOr<std::unique_ptr<Kernel>> {
     RETURN_IF_ERROR(context.compiler->context()->Enter());
+    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, biased.Take(instruction));
+    if (kernel != nullptr) return kernel;
     return MakeKernelOf(instruction, context);
   };
-  return CreateOf(segments, make, parallel, std::move(kept));
+  ASSIGN_OR_RETURN(std::unique_ptr<CudaProgram> program, CreateOf(biased.segments(), make, parallel, std::move(kept)));
+  program->chains_ = biased.chains();
+  return program;
 }
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<const SegmentInstruction> segments,

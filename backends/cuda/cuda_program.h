@@ -69,6 +69,7 @@ class CudaProgram final : public PreparedSession {
   int64_t workspace_bytes() const override;
   std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
   std::string DescribeReplay() const override;
+  absl::Span<const SegmentChain> chains() const override { return chains_; }
 
  private:
   // With fewer, a graph takes the host as long as they do.
@@ -90,6 +91,7 @@ class CudaProgram final : public PreparedSession {
 
   std::vector<Step> steps_;
   std::vector<JudgingStep> judges_;
+  std::vector<SegmentChain> chains_;  // products that add their biases
   int64_t verdicts_offset_bytes_ = 0;
   bool captures_ = true;
   std::unique_ptr<StepTimes> times_;    // constant after CreateOf, like the next

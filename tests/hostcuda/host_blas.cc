@@ -24,6 +24,7 @@ struct BlasLtObject {};
 struct BlasLtMatmulDescObject {
   int32_t compute_type = 0, scale_type = 0, pointer_mode = 0, transpose_a = 0, transpose_b = 0;
   uint32_t epilogue = kBlasLtEpilogueDefault;
+  const void* bias = nullptr;  // one number a row of D
 };
 
 struct BlasLtMatrixLayoutObject {
@@ -65,6 +66,7 @@ struct HostAlgorithm {
   uint64_t magic;
   uint32_t alignments[4];
   uint64_t workspace_bytes;
+  uint32_t epilogue, bias_alignment;
 };
 static_assert(sizeof(HostAlgorithm) <= sizeof(BlasLtAlgorithm));
 constexpr uint64_t kAlgorithmMagic = 0x54534f4844414c42;
@@ -101,6 +103,7 @@ struct Product {
   BlasLtMatrixLayoutObject a, b, c, d;
   uint64_t m() const { return d.rows; }
   uint64_t n() const { return d.columns; }
+  bool has_bias() const { return desc.epilogue == kBlasLtEpilogueBias; }
   uint64_t k() const { return desc.transpose_a == kBlasNoTranspose ? a.columns : a.rows; }
 };
 
@@ -131,9 +134,23 @@ bool HasType(const Product& p) {
   }
 }
 
+// A bias only where sums are F32 and the result is real. ReLU and GELU are left out: what they make of NaN, and how
+// GELU rounds, is nowhere said.
+bool HasEpilogue(const Product& p) {
+  if (p.desc.epilogue == kBlasLtEpilogueDefault) return true;
+  const bool is_single = p.desc.compute_type == kBlasCompute32 || p.desc.compute_type == kBlasCompute32Pedantic;
+  return p.has_bias() && is_single && p.d.type != kCudaComplex32 && p.d.order == kBlasLtOrderColumns;
+}
+
+// The heuristic counts on the alignment of the bias that it is shown.
+uint32_t AlignmentOfBias(const Product& p) {
+  const auto address = reinterpret_cast<uintptr_t>(p.desc.bias);
+  return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(address & -address, 256));
+}
+
 BlasResult Check(const Product& p) {
   if (!IsSound(p.a) || !IsSound(p.b) || !IsSound(p.c) || !IsSound(p.d)) return kBlasInvalidValue;
-  if (p.desc.pointer_mode != 0 || p.desc.epilogue != kBlasLtEpilogueDefault) return kBlasNotSupported;
+  if (p.desc.pointer_mode != 0 || !HasEpilogue(p)) return kBlasNotSupported;
   const uint64_t a_rows = IsTransposed(p.desc.transpose_a) ? p.a.columns : p.a.rows;
   const uint64_t b_rows = IsTransposed(p.desc.transpose_b) ? p.b.columns : p.b.rows;
   const uint64_t b_columns = IsTransposed(p.desc.transpose_b) ? p.b.rows : p.b.columns;
@@ -181,9 +198,11 @@ Wide Conjugate(Wide x) {
   }
 }
 
-// D = alpha op(A) op(B) + beta C. C is not read where beta is 0: it may be anything.
+// D = alpha op(A) op(B) + beta C + bias. C is not read where beta is 0: it may be anything. The bias is added in the
+// type of the factors.
 template <typename In, typename Out, typename Scale, typename Wide>
-void Multiply(const Product& p, Scale alpha, const In* a, const In* b, Scale beta, const Out* c, Out* d) {
+void Multiply(const Product& p, Scale alpha, const In* a, const In* b, Scale beta, const Out* c, const Out* bias,
+              Out* d) {
   const auto m = static_cast<int64_t>(p.m()), n = static_cast<int64_t>(p.n()), k = static_cast<int64_t>(p.k());
   const auto at = [](const BlasLtMatrixLayoutObject& x, const In* data, int32_t operation, int64_t batch, int64_t i,
                      int64_t j) {
@@ -199,7 +218,7 @@ void Multiply(const Product& p, Scale alpha, const In* a, const In* b, Scale bet
         }
         Wide value = Wide(alpha) * sum;
         if (beta != Scale(0)) value += Wide(beta) * Wide(c[OffsetOf(p.c, q, i, j)]);
-        d[OffsetOf(p.d, q, i, j)] = Out(value);
+        d[OffsetOf(p.d, q, i, j)] = bias == nullptr ? Out(value) : Out(Scale(value) + Scale(Wide(bias[i])));
       }
     }
   }
@@ -299,6 +318,8 @@ HOST_CUDA_EXPORT BlasResult cublasLtMatmulDescSetAttribute(BlasLtMatmulDesc hand
       return SetValue(&desc->transpose_b, value, bytes);
     case kBlasLtDescEpilogue:
       return SetValue(&desc->epilogue, value, bytes);
+    case kBlasLtDescBiasPointer:
+      return SetValue(&desc->bias, value, bytes);
     default:
       return kBlasInvalidValue;
   }
@@ -391,6 +412,8 @@ HOST_CUDA_EXPORT BlasResult cublasLtMatmulAlgoGetHeuristic(BlasLtHandle handle, 
   HostAlgorithm algorithm = {};
   algorithm.magic = kAlgorithmMagic;
   std::copy(std::begin(preference->alignments), std::end(preference->alignments), algorithm.alignments);
+  algorithm.epilogue = product.desc.epilogue;
+  algorithm.bias_alignment = AlignmentOfBias(product);
   algorithm.workspace_bytes = preference->max_workspace_bytes >= kWorkspaceBytes ? kWorkspaceBytes : 0;
   results[0] = {};
   std::memcpy(&results[0].algorithm, &algorithm, sizeof(algorithm));
@@ -417,6 +440,7 @@ HOST_CUDA_EXPORT BlasResult cublasLtMatmul(BlasLtHandle handle, BlasLtMatmulDesc
   HostAlgorithm chosen;
   std::memcpy(&chosen, algorithm, sizeof(chosen));
   if (chosen.magic != kAlgorithmMagic || workspace_bytes < chosen.workspace_bytes) return kBlasInvalidValue;
+  if (chosen.epilogue != product.desc.epilogue) return kBlasInvalidValue;
   if (const BlasResult result = Check(product); result != kBlasSuccess) return result;
   const char* const from_a = Reveal(product.a, a, chosen.alignments[0]);
   const char* const from_b = Reveal(product.b, b, chosen.alignments[1]);
@@ -425,6 +449,11 @@ HOST_CUDA_EXPORT BlasResult cublasLtMatmul(BlasLtHandle handle, BlasLtMatmulDesc
   char* const work = chosen.workspace_bytes == 0 ? nullptr : host::RevealRange(workspace, chosen.workspace_bytes, 16);
   if (from_a == nullptr || from_b == nullptr || from_c == nullptr || to == nullptr) return kBlasInvalidValue;
   if (chosen.workspace_bytes > 0 && work == nullptr) return kBlasInvalidValue;
+  const char* const bias =
+      !product.has_bias() || product.desc.bias == nullptr
+          ? nullptr
+          : host::RevealRange(product.desc.bias, product.m() * BytesOf(product.d.type), chosen.bias_alignment);
+  if (product.has_bias() && bias == nullptr) return kBlasInvalidValue;
   // In place, or beside each other.
   if (from_c == to && (product.c.leading != product.d.leading || product.c.batch_stride != product.d.batch_stride)) {
     return kBlasInvalidValue;
@@ -438,7 +467,7 @@ HOST_CUDA_EXPORT BlasResult cublasLtMatmul(BlasLtHandle handle, BlasLtMatmulDesc
       if (work != nullptr) std::memset(work, 0xA5, chosen.workspace_bytes);
       Multiply<In, Out, Scale, Wide>(product, first, reinterpret_cast<const In*>(from_a),
                                      reinterpret_cast<const In*>(from_b), second, reinterpret_cast<const Out*>(from_c),
-                                     reinterpret_cast<Out*>(to));
+                                     reinterpret_cast<const Out*>(bias), reinterpret_cast<Out*>(to));
     });
     if (pushed != kCuSuccess) result = kBlasExecutionFailed;
   });

@@ -41,11 +41,12 @@ inline constexpr int kBlasLtLayoutLeading = 4, kBlasLtLayoutBatch = 5, kBlasLtLa
 inline constexpr int kBlasLtOrderColumns = 0, kBlasLtOrderRows = 1;
 inline constexpr int kBlasLtDescComputeType = 0, kBlasLtDescScaleType = 1, kBlasLtDescPointerMode = 2;
 inline constexpr int kBlasLtDescTransposeA = 3, kBlasLtDescTransposeB = 4, kBlasLtDescEpilogue = 7;
+inline constexpr int kBlasLtDescBiasPointer = 8;
 inline constexpr int kBlasLtPreferMaxWorkspaceBytes = 1, kBlasLtPreferReductionSchemes = 3;
 inline constexpr int kBlasLtPreferAlignmentA = 5, kBlasLtPreferAlignmentB = 6, kBlasLtPreferAlignmentC = 7;
 inline constexpr int kBlasLtPreferAlignmentD = 8;
 inline constexpr int kBlasLtReductionComputeType = 2;
-inline constexpr int kBlasLtEpilogueDefault = 1;
+inline constexpr int kBlasLtEpilogueDefault = 1, kBlasLtEpilogueBias = 4;
 
 // cublasLtMatmulAlgo_t: opaque, to be copied as it is.
 struct BlasLtAlgorithm {

@@ -63,10 +63,10 @@ struct DotCopy {
 // The most blocks that a grid has along the axis on which kernels count matrices.
 constexpr int64_t kMostLtBatch = 65535;
 
-absl::StatusOr<std::unique_ptr<LtProduct>> LtPart(DotPlan plan, int64_t batch, const DotTypes& types,
+absl::StatusOr<std::unique_ptr<LtProduct>> LtPart(DotPlan plan, int64_t batch, const DotTypes& types, bool has_bias,
                                                   const KernelContext& context) {
   plan.batch = batch;
-  return LtProduct::Create(plan, types, context);
+  return LtProduct::Create(plan, types, has_bias, context);
 }
 
 // A product of batches of matrices by cublasLt: in one call, or in parts of a batch for which it has an algorithm.
@@ -74,11 +74,11 @@ absl::StatusOr<std::unique_ptr<LtProduct>> LtPart(DotPlan plan, int64_t batch, c
 class LtBatches {
  public:
   // The calling thread has entered the context. Null where the library has no algorithm for parts either.
-  static absl::StatusOr<std::unique_ptr<LtBatches>> Create(const DotPlan& plan, const DotTypes& types,
+  static absl::StatusOr<std::unique_ptr<LtBatches>> Create(const DotPlan& plan, const DotTypes& types, bool has_bias,
                                                            const KernelContext& context);
 
-  // Enqueues result = left · right, with the workspace, the stream and the handle of the launch.
-  absl::Status Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress result) const;
+  // Enqueues result = left · right + bias, with the workspace, the stream and the handle of the launch.
+  absl::Status Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress bias, CuAddress result) const;
   int64_t workspace_bytes() const;
   int64_t num_calls() const;
 
@@ -97,27 +97,29 @@ LtBatches::LtBatches(const DotPlan& plan, const DotTypes& types, int64_t part)
       right_bytes_(plan.right.matrix.batch_stride * SizeOf(types.factor)),
       result_bytes_(plan.result.batch_stride * SizeOf(types.result)) {}
 
-absl::StatusOr<std::unique_ptr<LtBatches>> LtBatches::Create(const DotPlan& plan, const DotTypes& types,
+absl::StatusOr<std::unique_ptr<LtBatches>> LtBatches::Create(const DotPlan& plan, const DotTypes& types, bool has_bias,
                                                              const KernelContext& context) {
   for (const int64_t part : {plan.batch, kMostLtBatch}) {
     if (part > plan.batch) break;
     std::unique_ptr<LtBatches> batches(new LtBatches(plan, types, part));
-    ASSIGN_OR_RETURN(batches->whole_, LtPart(plan, part, types, context));
+    ASSIGN_OR_RETURN(batches->whole_, LtPart(plan, part, types, has_bias, context));
     if (batches->whole_ == nullptr) continue;
     const int64_t rest = plan.batch % part;
     if (rest == 0) return batches;
-    ASSIGN_OR_RETURN(batches->rest_, LtPart(plan, rest, types, context));
+    ASSIGN_OR_RETURN(batches->rest_, LtPart(plan, rest, types, has_bias, context));
     if (batches->rest_ != nullptr) return batches;
   }
   return nullptr;
 }
 
-absl::Status LtBatches::Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress result) const {
+absl::Status LtBatches::Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress bias,
+                                CuAddress result) const {
   for (int64_t b = 0; b < batch_; b += part_) {
     RETURN_IF_ERROR(launch.BeforePart(b / part_, num_calls()));
     const LtProduct& product = batch_ - b < part_ ? *rest_ : *whole_;
     const auto at = [b](CuAddress base, int64_t bytes) { return base + static_cast<CuAddress>(b * bytes); };
-    RETURN_IF_ERROR(product.Enqueue(launch, at(left, left_bytes_), at(right, right_bytes_), at(result, result_bytes_)));
+    RETURN_IF_ERROR(
+        product.Enqueue(launch, at(left, left_bytes_), at(right, right_bytes_), bias, at(result, result_bytes_)));
   }
   return absl::OkStatus();
 }
@@ -130,14 +132,14 @@ int64_t LtBatches::num_calls() const { return CeilDiv(batch_, part_); }
 
 class DotKernel final : public Kernel {
  public:
-  // Null where the library does not take the product.
-  static absl::StatusOr<std::unique_ptr<Kernel>> Make(const DotPlan& plan, const DotTypes& types,
+  // Null where the library does not take the product. A bias is the operand behind those of the product.
+  static absl::StatusOr<std::unique_ptr<Kernel>> Make(const DotPlan& plan, const DotTypes& types, bool has_bias,
                                                       const KernelContext& context) {
-    std::unique_ptr<DotKernel> kernel(new DotKernel(plan));
+    std::unique_ptr<DotKernel> kernel(new DotKernel(plan, has_bias));
     RETURN_IF_ERROR(kernel->AddCopy(plan.left.pack, types.factor, context, &kernel->left_));
     RETURN_IF_ERROR(kernel->AddCopy(plan.right.pack, types.factor, context, &kernel->right_));
     RETURN_IF_ERROR(kernel->AddCopy(plan.unpack, types.result, context, &kernel->result_));
-    ASSIGN_OR_RETURN(kernel->product_, LtBatches::Create(plan, types, context));
+    ASSIGN_OR_RETURN(kernel->product_, LtBatches::Create(plan, types, has_bias, context));
     if (kernel->product_ == nullptr) return nullptr;
     return kernel;
   }
@@ -147,7 +149,7 @@ class DotKernel final : public Kernel {
     ASSIGN_OR_RETURN(const CuAddress right, Packed(launch, plan_.right.side, right_));
     const bool unpacks = result_.kernel != nullptr;
     const CuAddress result = unpacks ? launch.scratch + static_cast<CuAddress>(result_.offset) : launch.results[0];
-    RETURN_IF_ERROR(product_->Enqueue(launch, left, right, result));
+    RETURN_IF_ERROR(product_->Enqueue(launch, left, right, has_bias_ ? launch.operands[2] : 0, result));
     if (!unpacks) return absl::OkStatus();
     return result_.kernel->Enqueue(launch.stream, {result, launch.results[0]});
   }
@@ -158,12 +160,13 @@ class DotKernel final : public Kernel {
     const int copies = (left_.kernel != nullptr) + (right_.kernel != nullptr) + (result_.kernel != nullptr);
     return absl::StrCat("cublasLt ", plan_.m, " x ", plan_.n, " x ", plan_.k,
                         plan_.batch > 1 ? absl::StrCat(", batch of ", plan_.batch) : "",
+                        has_bias_ ? ", with the bias" : "",
                         product_->num_calls() > 1 ? absl::StrCat(", ", product_->num_calls(), " calls") : "",
                         copies > 0 ? absl::StrCat(", ", copies, copies == 1 ? " copy" : " copies") : "");
   }
 
  private:
-  explicit DotKernel(const DotPlan& plan) : plan_(plan) {}
+  DotKernel(const DotPlan& plan, bool has_bias) : plan_(plan), has_bias_(has_bias) {}
 
   absl::Status AddCopy(const std::optional<StridedCopy>& copy, DType dense, const KernelContext& context,
                        DotCopy* added) {
@@ -185,28 +188,80 @@ class DotKernel final : public Kernel {
   }
 
   const DotPlan plan_;
+  const bool has_bias_;
   DotCopy left_, right_, result_;  // constant after Make, like the next
   int64_t scratch_bytes_ = 0;
   std::unique_ptr<LtBatches> product_;
 };
 
+// Returns the types of a product that is cublasLt's; nothing for those of own kernels.
+std::optional<DotTypes> TypesForLibrary(const BoundInstruction& instruction) {
+  if (AlgebraOf(*instruction.attrs) != Algebra::kStandard || IsSmallProduct(ProductSpaceOf(instruction))) {
+    return std::nullopt;
+  }
+  return DotTypesOf(instruction.operands[0].dtype, instruction.results[0].dtype);
+}
+
+DotPlan PlanOf(const BoundInstruction& instruction, const DotSpace& space, const DotTypes& types) {
+  const DotAxes axes = DotAxesOf(*instruction.attrs);
+  return PlanDot(space, types, axes.conjugates_lhs, axes.conjugates_rhs);
+}
+
+// Tells whether the access reads so many numbers in a row, again and again, in a program over the elements of a matrix
+// that has as many rows.
+bool ReadsOneARow(const MicroProgram& map, const MicroAccess& access, int64_t rows) {
+  int64_t read = 1;
+  for (size_t d = 0; d < map.axes.size(); ++d) {
+    if (access.strides[d] != (read < rows ? read : 0)) return false;
+    if (read < rows) read *= map.axes[d].size;
+  }
+  return access.offset == 0 && read == rows;
+}
+
+// Tells whether `map` adds a bias of F32 to operand `product`, a matrix that has so many rows.
+bool AddsBias(const MicroProgram& map, int32_t product, int64_t rows) {
+  if (map.tensors.size() != 2 || map.has_reduced_axes() || map.instructions.size() != 3 || map.results.size() != 1) {
+    return false;
+  }
+  const MicroInstruction* const load = map.instructions.data();
+  const MicroInstruction& sum = map.instructions[2];
+  if (load[0].kind != MicroKind::kLoad || load[1].kind != MicroKind::kLoad || sum.kind != MicroKind::kBinary ||
+      sum.op != CoreOp::kAdd || sum.operands[0] + sum.operands[1] != 1 || map.results[0].value != 2) {
+    return false;
+  }
+  for (const MicroInstruction& instruction : map.instructions) {
+    if (instruction.dtype != DType::kF32 || instruction.level != MicroLevel::kFull) return false;
+  }
+  const size_t first = load[0].tensor == product ? 0 : 1;
+  return load[first].tensor == product && load[1 - first].tensor != product &&
+         IsDense(map, load[first].access, MicroLevel::kFull) && ReadsOneARow(map, load[1 - first].access, rows);
+}
+
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeBiasedDotKernel(const BoundInstruction& instruction,
+                                                            const MicroProgram& map, int32_t product,
+                                                            const KernelContext& context) {
+  const std::optional<DotTypes> types = TypesForLibrary(instruction);
+  if (!types.has_value() || types->operand != DType::kF32 || types->result != DType::kF32) return nullptr;
+  const DotSpace space = DotSpaceOf(instruction);
+  if (space.Size(kSummed) == 0 || instruction.results[0].num_elements() == 0) return nullptr;
+  const DotPlan plan = PlanOf(instruction, space, *types);
+  const bool is_in_place = !plan.unpack.has_value() && plan.batch == 1 && plan.result.leading == plan.m;
+  if (!is_in_place || !AddsBias(map, product, plan.m)) return nullptr;
+  return DotKernel::Make(plan, *types, true, context);
+}
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& instruction,
                                                       const KernelContext& context) {
-  const ConcreteType &operand = instruction.operands[0], &result = instruction.results[0];
-  const std::optional<DotTypes> types = DotTypesOf(operand.dtype, result.dtype);
-  const bool is_the_librarys = types.has_value() && AlgebraOf(*instruction.attrs) == Algebra::kStandard;
-  if (!is_the_librarys || IsSmallProduct(ProductSpaceOf(instruction))) {
-    return MakeOwnProductKernel(instruction, context);
-  }
+  const std::optional<DotTypes> types = TypesForLibrary(instruction);
+  if (!types.has_value()) return MakeOwnProductKernel(instruction, context);
   const DotSpace space = DotSpaceOf(instruction);
   if (space.Size(kSummed) == 0) {
-    return std::make_unique<ZerosKernel>(&context.libraries->driver(), result.num_bytes());
+    return std::make_unique<ZerosKernel>(&context.libraries->driver(), instruction.results[0].num_bytes());
   }
-  const DotAxes axes = DotAxesOf(*instruction.attrs);
-  const DotPlan plan = PlanDot(space, *types, axes.conjugates_lhs, axes.conjugates_rhs);
-  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, DotKernel::Make(plan, *types, context));
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel,
+                   DotKernel::Make(PlanOf(instruction, space, *types), *types, false, context));
   if (kernel == nullptr) return MakeOwnProductKernel(instruction, context);
   return kernel;
 }

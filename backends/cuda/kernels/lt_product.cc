@@ -83,24 +83,36 @@ class LtPreference {
   BlasLtPreference preference_ = nullptr;
 };
 
+int32_t OperationOf(const DotFactor& factor) {
+  if (!factor.is_transposed) return kBlasNoTranspose;
+  return factor.is_conjugated ? kBlasConjugateTranspose : kBlasTranspose;
+}
+
 bool LtCounts(const DotPlan& plan) {
   return std::max({plan.m, plan.n, plan.k, plan.batch}) < std::numeric_limits<int32_t>::max();
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LtProduct>> LtProduct::Create(const DotPlan& plan, const DotTypes& types,
+absl::StatusOr<std::unique_ptr<LtProduct>> LtProduct::Create(const DotPlan& plan, const DotTypes& types, bool has_bias,
                                                              const KernelContext& context) {
   if (!LtCounts(plan)) return nullptr;
   ASSIGN_OR_RETURN(const BlasLt* const library, context.libraries->blas_lt());
-  std::unique_ptr<LtProduct> product(new LtProduct(library));
-  RETURN_IF_ERROR(product->Describe(plan, types));
+  std::unique_ptr<LtProduct> product(new LtProduct(library, plan, types, has_bias));
+  RETURN_IF_ERROR(product->Describe(plan));
   LtHandle handle(library);
   RETURN_IF_ERROR(handle.Open());
-  ASSIGN_OR_RETURN(const bool has_algorithms, product->ChooseAll(handle.get(), types));
+  ASSIGN_OR_RETURN(const bool has_algorithms, product->ChooseAll(handle.get()));
   if (!has_algorithms) return nullptr;
   return product;
 }
+
+LtProduct::LtProduct(const BlasLt* library, const DotPlan& plan, const DotTypes& types, bool has_bias)
+    : library_(library),
+      types_(types),
+      left_operation_(OperationOf(plan.left)),
+      right_operation_(OperationOf(plan.right)),
+      has_bias_(has_bias) {}
 
 // These are of the host alone, also where the device is lost.
 LtProduct::~LtProduct() {
@@ -110,25 +122,30 @@ LtProduct::~LtProduct() {
   if (desc_ != nullptr) library_->cublasLtMatmulDescDestroy(desc_);
 }
 
-absl::Status LtProduct::Describe(const DotPlan& plan, const DotTypes& types) {
-  const int sum_type = SumTypeOf(types.factor);
+absl::Status LtProduct::Describe(const DotPlan& plan) {
+  const int sum_type = SumTypeOf(types_.factor);
   const auto set_one = [&](auto one) { std::memcpy(one_.data(), &one, sizeof(one)); };
   // Of complex numbers the real part.
   sum_type == kCudaReal32 || sum_type == kCudaComplex32 ? set_one(1.0f) : set_one(1.0);
-  RETURN_IF_ERROR(StatusOfBlas(library_->cublasLtMatmulDescCreate(&desc_, ComputeTypeOf(types.factor), sum_type),
-                               "cublasLtMatmulDescCreate"));
-  const auto set_operation = [&](int attribute, const DotFactor& factor) {
-    const int32_t operation = !factor.is_transposed  ? kBlasNoTranspose
-                              : factor.is_conjugated ? kBlasConjugateTranspose
-                                                     : kBlasTranspose;
-    return StatusOfBlas(library_->cublasLtMatmulDescSetAttribute(desc_, attribute, &operation, sizeof(operation)),
+  if (!has_bias_) RETURN_IF_ERROR(MakeDesc(0, &desc_));
+  RETURN_IF_ERROR(AddLayout(plan.left.matrix, types_.factor, plan.batch, &left_));
+  RETURN_IF_ERROR(AddLayout(plan.right.matrix, types_.factor, plan.batch, &right_));
+  return AddLayout(plan.result, types_.result, plan.batch, &result_);
+}
+
+absl::Status LtProduct::MakeDesc(CuAddress bias, BlasLtMatmulDesc* desc) const {
+  RETURN_IF_ERROR(
+      StatusOfBlas(library_->cublasLtMatmulDescCreate(desc, ComputeTypeOf(types_.factor), SumTypeOf(types_.factor)),
+                   "cublasLtMatmulDescCreate"));
+  const auto set = [&](int attribute, auto value) {
+    return StatusOfBlas(library_->cublasLtMatmulDescSetAttribute(*desc, attribute, &value, sizeof(value)),
                         "cublasLtMatmulDescSetAttribute");
   };
-  RETURN_IF_ERROR(set_operation(kBlasLtDescTransposeA, plan.left));
-  RETURN_IF_ERROR(set_operation(kBlasLtDescTransposeB, plan.right));
-  RETURN_IF_ERROR(AddLayout(plan.left.matrix, types.factor, plan.batch, &left_));
-  RETURN_IF_ERROR(AddLayout(plan.right.matrix, types.factor, plan.batch, &right_));
-  return AddLayout(plan.result, types.result, plan.batch, &result_);
+  RETURN_IF_ERROR(set(kBlasLtDescTransposeA, left_operation_));
+  RETURN_IF_ERROR(set(kBlasLtDescTransposeB, right_operation_));
+  if (!has_bias_) return absl::OkStatus();
+  RETURN_IF_ERROR(set(kBlasLtDescEpilogue, uint32_t{kBlasLtEpilogueBias}));
+  return set(kBlasLtDescBiasPointer, reinterpret_cast<const void*>(bias));
 }
 
 absl::Status LtProduct::AddLayout(const BatchedMatrix& matrix, DType dtype, int64_t batch, BlasLtMatrixLayout* layout) {
@@ -145,35 +162,55 @@ absl::Status LtProduct::AddLayout(const BatchedMatrix& matrix, DType dtype, int6
   return set(kBlasLtLayoutBatchStride, matrix.batch_stride);
 }
 
-absl::StatusOr<bool> LtProduct::ChooseAll(BlasLtHandle handle, const DotTypes& types) {
+absl::StatusOr<bool> LtProduct::ChooseAll(BlasLtHandle handle) {
+  ASSIGN_OR_RETURN(const bool has_aligned, Choose(handle, kAlignedBytes, &aligned_));
+  if (!has_aligned) return false;
+  return Choose(handle, static_cast<uint32_t>(std::min(SizeOf(types_.factor), SizeOf(types_.result))), &any_);
+}
+
+absl::StatusOr<bool> LtProduct::Choose(BlasLtHandle handle, uint32_t alignment_bytes, BlasLtHeuristic* chosen) {
   LtPreference preference(library_);
   RETURN_IF_ERROR(preference.Open());
   RETURN_IF_ERROR(preference.Set(kBlasLtPreferMaxWorkspaceBytes, kMostWorkspaceBytes));
   RETURN_IF_ERROR(preference.Set(kBlasLtPreferReductionSchemes, kOrderedReductions));
-  const auto choose = [&](uint32_t alignment_bytes, BlasLtHeuristic* chosen) -> absl::StatusOr<bool> {
-    for (const int attribute :
-         {kBlasLtPreferAlignmentA, kBlasLtPreferAlignmentB, kBlasLtPreferAlignmentC, kBlasLtPreferAlignmentD}) {
-      RETURN_IF_ERROR(preference.Set(attribute, alignment_bytes));
-    }
-    int found = 0;
-    const BlasResult result = library_->cublasLtMatmulAlgoGetHeuristic(handle, desc_, left_, right_, result_, result_,
-                                                                       preference.get(), 1, chosen, &found);
-    if (result == kBlasNotSupported || result == kBlasArchitectureMismatch) return false;
-    RETURN_IF_ERROR(StatusOfBlas(result, "cublasLtMatmulAlgoGetHeuristic"));
-    return found > 0 && chosen->state == kBlasSuccess;
-  };
-  ASSIGN_OR_RETURN(const bool has_aligned, choose(kAlignedBytes, &aligned_));
-  if (!has_aligned) return false;
-  return choose(static_cast<uint32_t>(std::min(SizeOf(types.factor), SizeOf(types.result))), &any_);
+  for (const int attribute :
+       {kBlasLtPreferAlignmentA, kBlasLtPreferAlignmentB, kBlasLtPreferAlignmentC, kBlasLtPreferAlignmentD}) {
+    RETURN_IF_ERROR(preference.Set(attribute, alignment_bytes));
+  }
+  // Of a bias the library looks at the address, and reads nothing: that has the alignment too.
+  BlasLtMatmulDesc desc = desc_;
+  absl::Status made = has_bias_ ? MakeDesc(alignment_bytes, &desc) : absl::OkStatus();
+  int found = 0;
+  BlasResult result = kBlasSuccess;
+  if (made.ok()) {
+    result = library_->cublasLtMatmulAlgoGetHeuristic(handle, desc, left_, right_, result_, result_, preference.get(),
+                                                      1, chosen, &found);
+  }
+  if (has_bias_ && desc != nullptr) library_->cublasLtMatmulDescDestroy(desc);
+  RETURN_IF_ERROR(made);
+  if (result == kBlasNotSupported || result == kBlasArchitectureMismatch) return false;
+  RETURN_IF_ERROR(StatusOfBlas(result, "cublasLtMatmulAlgoGetHeuristic"));
+  return found > 0 && chosen->state == kBlasSuccess;
 }
 
-absl::Status LtProduct::Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress result) const {
-  ASSIGN_OR_RETURN(const BlasLtHandle handle, launch.handles->blas_lt());
-  const bool is_aligned = (left | right | result) % kAlignedBytes == 0;
+absl::Status LtProduct::Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress bias,
+                                CuAddress result) const {
+  const bool is_aligned = (left | right | bias | result) % kAlignedBytes == 0;
   const BlasLtHeuristic& chosen = is_aligned ? aligned_ : any_;
+  if (!has_bias_) return Multiply(launch, desc_, chosen, left, right, result);
+  BlasLtMatmulDesc desc = nullptr;
+  absl::Status multiplied = MakeDesc(bias, &desc);
+  if (multiplied.ok()) multiplied = Multiply(launch, desc, chosen, left, right, result);
+  if (desc != nullptr) library_->cublasLtMatmulDescDestroy(desc);
+  return multiplied;
+}
+
+absl::Status LtProduct::Multiply(const Launch& launch, BlasLtMatmulDesc desc, const BlasLtHeuristic& chosen,
+                                 CuAddress left, CuAddress right, CuAddress result) const {
+  ASSIGN_OR_RETURN(const BlasLtHandle handle, launch.handles->blas_lt());
   const auto pointer = [](CuAddress address) { return reinterpret_cast<void*>(address); };
   return StatusOfBlas(
-      library_->cublasLtMatmul(handle, desc_, one_.data(), pointer(left), left_, pointer(right), right_, zero_.data(),
+      library_->cublasLtMatmul(handle, desc, one_.data(), pointer(left), left_, pointer(right), right_, zero_.data(),
                                pointer(result), result_, pointer(result), result_, &chosen.algorithm,
                                pointer(launch.workspace), chosen.workspace_bytes, launch.stream),
       "cublasLtMatmul");

@@ -105,6 +105,52 @@ class HostBlasTest : public HostDeviceTest {
     EXPECT_EQ(cuda.cublasLtMatmulDescDestroy(desc), kBlasSuccess);
   }
 
+  // D = A B + bias of 8 × 8 ones, with what it is refused for.
+  void ExpectBias(int compute, int type, BlasResult chosen_with) {
+    const CuAddress data = Device(64 * 8), result = Device(64 * 8), bias = Device(17 * 4), work = Device(4096);
+    Write(data, std::vector<float>(64, 1));
+    std::vector<float> numbers(17);
+    for (size_t i = 0; i < 17; ++i) numbers[i] = static_cast<float>(i) / 3;
+    Write(bias, numbers);
+    const BlasLtMatmulDesc desc = Desc(compute, type, kBlasNoTranspose, kBlasNoTranspose);
+    const BlasLtMatrixLayout layout = Layout(type, 8, 8, 8, 1, 0);
+    const auto set = [&](int attribute, auto value) {
+      EXPECT_EQ(cuda.cublasLtMatmulDescSetAttribute(desc, attribute, &value, sizeof(value)), kBlasSuccess);
+    };
+    set(kBlasLtDescBiasPointer, Pointer(16));
+    BlasLtHeuristic chosen = {}, plain = {};
+    int found = 0;
+    const auto choose = [&](BlasLtHeuristic* heuristic) {
+      return cuda.cublasLtMatmulAlgoGetHeuristic(handle_, desc, layout, layout, layout, layout, preference_, 1,
+                                                 heuristic, &found);
+    };
+    EXPECT_EQ(choose(&plain), kBlasSuccess);
+    set(kBlasLtDescEpilogue, uint32_t{2});
+    EXPECT_EQ(choose(&chosen), kBlasNotSupported) << "ReLU";
+    set(kBlasLtDescEpilogue, uint32_t{kBlasLtEpilogueBias});
+    EXPECT_EQ(choose(&chosen), chosen_with);
+    if (chosen_with == kBlasSuccess) {
+      const float one = 1, zero = 0;
+      const auto multiply = [&](const BlasLtHeuristic& heuristic) {
+        return cuda.cublasLtMatmul(handle_, desc, &one, Pointer(data), layout, Pointer(data), layout, &zero,
+                                   Pointer(result), layout, Pointer(result), layout, &heuristic.algorithm,
+                                   Pointer(work), 4096, a);
+      };
+      EXPECT_EQ(multiply(chosen), kBlasInvalidValue) << "no memory of the device";
+      set(kBlasLtDescBiasPointer, Pointer(bias + 4));
+      EXPECT_EQ(multiply(chosen), kBlasInvalidValue) << "less aligned than it was shown";
+      set(kBlasLtDescBiasPointer, Pointer(bias + 48));
+      EXPECT_EQ(multiply(chosen), kBlasInvalidValue) << "5 numbers of 8";
+      set(kBlasLtDescBiasPointer, Pointer(bias + 16));
+      EXPECT_EQ(multiply(plain), kBlasInvalidValue) << "an algorithm without one";
+      EXPECT_EQ(multiply(chosen), kBlasSuccess);
+      const std::vector<float> got = Read<float>(result, 64);
+      for (size_t i = 0; i < 64; ++i) EXPECT_EQ(got[i], 8 + numbers[4 + i % 8]);
+    }
+    EXPECT_EQ(cuda.cublasLtMatrixLayoutDestroy(layout), kBlasSuccess);
+    EXPECT_EQ(cuda.cublasLtMatmulDescDestroy(desc), kBlasSuccess);
+  }
+
   template <typename T>
   static T Value(size_t i) {
     if constexpr (requires { T().imag(); }) {
@@ -148,6 +194,12 @@ TEST_F(HostBlasTest, HalvesBecomeFloatsOrHalves) {
     }
     EXPECT_EQ(cuda.cublasLtMatrixLayoutDestroy(to), kBlasSuccess);
   }
+}
+
+TEST_F(HostBlasTest, AddsABias) {
+  ExpectBias(kBlasCompute32, kCudaReal32, kBlasSuccess);
+  ExpectBias(kBlasCompute64, kCudaReal64, kBlasNotSupported);
+  ExpectBias(kBlasCompute32, kCudaComplex32, kBlasNotSupported);
 }
 
 TEST_F(HostBlasTest, RefusesWrongArguments) {

@@ -234,6 +234,114 @@ TEST_F(CudaDotTest, SameBitsAgain) {
   EXPECT_TRUE(*first == *again);
 }
 
+// Of what a row-major client writes as x W + b: the bias lies along the first axis.
+std::string BiasedText(absl::string_view dtype, absl::string_view more = "") {
+  return absl::StrCat("graph \"g\" {\n  %w = input : ", dtype, "[7,5]\n  %x = input : ", dtype,
+                      "[5,3,6]\n  %b = input : ", dtype,
+                      "[7]\n  %z = dot_general(%w, %x) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = "
+                      "[0]}\n  %r = broadcast_in_dim(%b) {shape = [7, 3, 6], broadcast_dimensions = [0]}\n  %y = "
+                      "add(%z, %r)\n  output \"y\" = %y\n",
+                      more, "}");
+}
+
+TEST_F(CudaDotTest, AProductAddsItsBias) {
+  const std::unique_ptr<Backend> backend = Made();
+  const std::pair<absl::string_view, long> kKernels[] = {{"f32", 0}, {"f64", 1}, {"bf16", 1}, {"f16", 1}, {"c64", 1}};
+  for (const auto& [dtype, kernels] : kKernels) {
+    const DType type = *DTypeFromName(dtype);
+    const std::vector<Literal> arguments = {RandomLiteral({type, {7, 5}}, Values::kModest, &random_),
+                                            RandomLiteral({type, {5, 3, 6}}, Values::kModest, &random_),
+                                            RandomLiteral({type, {7}}, Values::kModest, &random_)};
+    const long before = hostCudaCalls("cuLaunchKernel"), products = hostCudaCalls("cublasLtMatmul");
+    ExpectAsOnCpu(backend.get(), BiasedText(dtype), arguments, ToleranceOf(type));
+    EXPECT_EQ(hostCudaCalls("cuLaunchKernel") - before, kernels) << dtype;
+    EXPECT_EQ(hostCudaCalls("cublasLtMatmul") - products, 1) << dtype;
+    // The bits are those of a sum after the product.
+    const auto one = Run(backend.get(), BiasedText(dtype), arguments);
+    const auto two = Run(backend.get(), BiasedText(dtype, "  output \"z\" = %z\n"), arguments);
+    ASSERT_TRUE(one.ok() && two.ok()) << one.status() << two.status();
+    EXPECT_TRUE((*one)[0] == (*two)[0]) << dtype;
+  }
+}
+
+TEST_F(CudaDotTest, SumsThatAreNoBias) {
+  const std::unique_ptr<Backend> backend = Made();
+  const auto text = [](absl::string_view z, absl::string_view sum) {
+    return absl::StrCat(
+        "graph \"g\" {\n  %w = input : f32[7,5]\n  %x = input : f32[5,6]\n  %b = input : f32[7]\n"
+        "  %c = input : f32[6]\n  %d = input : f32[7,6]\n  %z = dot_general(",
+        z, "\n", sum, "  output \"y\" = %y\n}");
+  };
+  const auto of = [&](Shape shape) {
+    return RandomLiteral({DType::kF32, std::move(shape)}, Values::kModest, &random_);
+  };
+  const std::vector<Literal> arguments = {of({7, 5}), of({5, 6}), of({7}), of({6}), of({7, 6})};
+  constexpr absl::string_view kPlain = "%w, %x) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}";
+  constexpr absl::string_view kTurned = "%x, %w) {lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]}";
+  constexpr absl::string_view kRows = "broadcast_in_dim(%b) {shape = [7, 6], broadcast_dimensions = [0]}\n";
+  const std::pair<std::string, long> kSums[] = {
+      {absl::StrCat("  %r = ", kRows, "  %y = add(%r, %z)\n"), 0},
+      {absl::StrCat("  %r = ", kRows, "  %y = subtract(%z, %r)\n"), 1},
+      {absl::StrCat("  %r = ", kRows, "  %s = add(%z, %r)\n  %y = tanh(%s)\n"), 1},
+      {absl::StrCat("  %r = ", kRows, "  %s = add(%z, %r)\n  %y = add(%s, %d)\n"), 1},
+      {"  %r = broadcast_in_dim(%c) {shape = [7, 6], broadcast_dimensions = [1]}\n  %y = add(%z, %r)\n", 1},
+      {"  %y = add(%z, %d)\n", 1},
+      {"  %y = add(%z, %z)\n", 1}};
+  for (const auto& [sum, kernels] : kSums) {
+    const long before = hostCudaCalls("cuLaunchKernel");
+    ExpectAsOnCpu(backend.get(), text(kPlain, sum), arguments, ToleranceOf(DType::kF32));
+    EXPECT_EQ(hostCudaCalls("cuLaunchKernel") - before, kernels) << sum;
+  }
+  // The result's first axis is the right operand's: rows and columns are the other way round.
+  ExpectAsOnCpu(backend.get(),
+                text(kTurned,
+                     "  %r = broadcast_in_dim(%c) {shape = [6, 7], broadcast_dimensions = [0]}\n  %y = "
+                     "add(%z, %r)\n"),
+                arguments, ToleranceOf(DType::kF32));
+}
+
+// Memory of the operands is not the result's yet, and a bias may lie anywhere.
+TEST_F(CudaDotTest, BiasesInALongerProgram) {
+  const std::unique_ptr<Backend> backend = Made();
+  std::string text = "graph \"g\" {\n  %h0 = input : f32[48,40]\n  %v = input : f32[97]\n";
+  for (int i = 0; i < 4; ++i) absl::StrAppend(&text, "  %w", i, " = input : f32[48,48]\n");
+  for (int i = 0; i < 4; ++i) {
+    absl::StrAppend(&text, "  %s", i, " = slice(%v) {start_indices = [", 7 * i, "], limit_indices = [", 7 * i + 48,
+                    "], strides = [1]}\n  %r", i, " = broadcast_in_dim(%s", i,
+                    ") {shape = [48, 40], broadcast_dimensions = [0]}\n  %z", i, " = dot_general(%w", i, ", %h", i,
+                    ") {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}\n  %h", i + 1, " = add(%z",
+                    i, ", %r", i, ")\n");
+  }
+  absl::StrAppend(&text, "  output \"y\" = %h4\n}");
+  std::vector<Literal> arguments = {RandomLiteral({DType::kF32, {48, 40}}, Values::kModest, &random_),
+                                    RandomLiteral({DType::kF32, {97}}, Values::kModest, &random_)};
+  for (int i = 0; i < 4; ++i) {
+    arguments.push_back(RandomLiteral({DType::kF32, {48, 48}}, Values::kModest, &random_));
+  }
+  hostCudaSet("DELAY_US", "200");
+  const long before = hostCudaCalls("cublasLtMatmul");
+  ExpectAsOnCpu(backend.get(), text, arguments, {.norm_relative = 1e-5, .least_norm = 16});
+  EXPECT_EQ(hostCudaCalls("cublasLtMatmul") - before, 4);
+}
+
+TEST_F(CudaDotTest, EachCallOfABiasedProductMayFail) {
+  const std::vector<Literal> arguments = {RandomLiteral({DType::kF32, {7, 5}}, Values::kIntegers, &random_),
+                                          RandomLiteral({DType::kF32, {5, 3, 6}}, Values::kIntegers, &random_),
+                                          RandomLiteral({DType::kF32, {7}}, Values::kIntegers, &random_)};
+  ExpectFailuresLeaveNothing({"cublasLtCreate", "cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute",
+                              "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul"},
+                             BiasedText("f32"), arguments);
+  // Where it has no algorithm with a bias, there is a product and a sum.
+  for (const long call : {1, 2}) {
+    const std::unique_ptr<Backend> backend = Made();
+    hostCudaFail("cublasLtMatmulAlgoGetHeuristic", call, kBlasNotSupported);
+    const long before = hostCudaCalls("cuLaunchKernel");
+    ExpectAsOnCpu(backend.get(), BiasedText("f32"), arguments, {});
+    hostCudaFail("", 0, 0);
+    EXPECT_EQ(hostCudaCalls("cuLaunchKernel") - before, 1);
+  }
+}
+
 DotPlan PlanOf(const DotCase& dot) {
   const DotAxes axes = {dot.lhs_contracting, dot.rhs_contracting, dot.lhs_batch, dot.rhs_batch, false, false, {}};
   return PlanDot(ClassifyAxes(dot.lhs, dot.rhs, axes), {DType::kF32, DType::kF32, DType::kF32}, false, false);
