@@ -33,6 +33,7 @@ class MapPrinter {
       if (!IsPointwise(Computed(r)) || points_ > 0) targets.push_back(program_.results[r].value);
     }
     needed_ = NeededValues(program_, targets);
+    takes_pairs_ = TakesPairs();
   }
 
   void Print() {
@@ -85,6 +86,26 @@ class MapPrinter {
     return std::max<int64_t>(width, 1);
   }
 
+  // Tells whether all values but uniform ones are of one half dtype, and computed of such: two neighbours then share a
+  // register.
+  bool TakesPairs() const {
+    if (width_ % 2 != 0) return false;
+    const DType dtype = Computed(0).dtype;
+    bool computes = false;
+    for (size_t v = 0; v < program_.instructions.size(); ++v) {
+      const MicroInstruction& instruction = program_.instructions[v];
+      if (!IsPointwise(instruction) || !needed_[v]) continue;
+      const bool is_load = instruction.kind == MicroKind::kLoad && ReadingOf(instruction) != CudaReading::kEach;
+      const bool is_computed = instruction.kind == MicroKind::kUnary || instruction.kind == MicroKind::kBinary;
+      if (instruction.dtype != dtype || !(is_load || is_computed)) return false;
+      for (const int32_t operand : instruction.operands) {
+        if (operand >= 0 && program_.instructions[static_cast<size_t>(operand)].dtype != dtype) return false;
+      }
+      computes = computes || is_computed;
+    }
+    return computes && kHalves.Contains(dtype);
+  }
+
   CudaReading ReadingOf(const MicroInstruction& load) const {
     return CudaReadingOf(load, width_, writer_.options().pointer_alignment_bytes);
   }
@@ -105,10 +126,12 @@ class MapPrinter {
     BeforeNeighbours(addresses);
     if (width_ > 1) {
       writer_.Raw("#pragma unroll");
-      writer_.Open("for (int j = 0; j < ", width_, "; ++j)");
+      writer_.Open("for (int j = 0; j < ", width_, takes_pairs_ ? "; j += 2)" : "; ++j)");
       if (is_ragged_) writer_.Line("if (i + j >= ", points_, suffix, ") break;");
     }
-    for (size_t v = 0; v < program_.instructions.size(); ++v) Neighbour(v, addresses[v]);
+    for (size_t v = 0; v < program_.instructions.size(); ++v) {
+      takes_pairs_ ? TwoNeighbours(v) : Neighbour(v, addresses[v]);
+    }
     StoreNeighbours();
     writer_.Close();
   }
@@ -169,11 +192,40 @@ class MapPrinter {
     }
   }
 
+  // Prints a value of neighbours j and j + 1; in a ragged vector the second may be none, and is computed of zeros.
+  void TwoNeighbours(size_t v) {
+    const MicroInstruction& instruction = program_.instructions[v];
+    if (!HasPair(static_cast<int32_t>(v))) return;
+    std::string text = absl::StrCat("Both(w", v, ".at[j], w", v, ".at[j + 1])");
+    if (instruction.kind != MicroKind::kLoad) {
+      std::vector<std::string> pairs;
+      for (const int32_t operand : instruction.operands) {
+        if (operand >= 0) pairs.push_back(PairText(operand));
+      }
+      text = CudaPairExpression(instruction, pairs, &writer_.prelude());
+    }
+    writer_.Line("const ", CudaPairType(instruction.dtype, &writer_.prelude()), " p", v, " = ", text, ";");
+  }
+
+  // Tells whether neighbours have values of their own.
+  bool HasPair(int32_t value) const {
+    const MicroInstruction& instruction = program_.instructions[static_cast<size_t>(value)];
+    if (!IsPointwise(instruction) || !needed_[static_cast<size_t>(value)]) return false;
+    return instruction.kind != MicroKind::kLoad || ReadingOf(instruction) == CudaReading::kVector;
+  }
+  std::string PairText(int32_t value) const {
+    return HasPair(value) ? absl::StrCat("p", value) : absl::StrCat("Both(v", value, ", v", value, ")");
+  }
+
   void StoreNeighbours() {
     for (size_t r = 0; r < program_.results.size(); ++r) {
       if (!IsPointwise(Computed(r))) continue;
       if (width_ == 1) {
         writer_.StoreResult(r, "i");
+      } else if (takes_pairs_) {
+        const std::string pair = PairText(program_.results[r].value);
+        writer_.Line("y", r, ".at[j] = LowOf(", pair, ");");
+        writer_.Line("y", r, ".at[j + 1] = HighOf(", pair, ");");
       } else {
         writer_.Line("y", r, ".at[j] = ", CudaStored(Computed(r).dtype, absl::StrCat("v", program_.results[r].value)),
                      ";");
@@ -198,6 +250,7 @@ class MapPrinter {
   const int64_t width_;
   const bool is_ragged_;
   std::vector<bool> needed_;
+  bool takes_pairs_ = false;
   CudaIndex index_;
 };
 

@@ -89,6 +89,91 @@ TENSORD_FN BF16 ToBF16(f32 x) {
 }
 TENSORD_FN f32 ToFloat(BF16 x) { return __uint_as_float((u32)x.bits << 16); }
 )"},
+    // Two neighbours in a register, the first in the lower half. Devices round a sum or a product once; by way of F32
+    // it is rounded twice, to the same number: F32 has two digits more than twice those of either type.
+    {"F16x2", "F16", R"(struct F16x2 {
+  u32 bits;
+};
+TENSORD_FN F16x2 Both(F16 low, F16 high) { return F16x2{(u32)low.bits | (u32)high.bits << 16}; }
+TENSORD_FN F16 LowOf(F16x2 x) { return F16{(u16)x.bits}; }
+TENSORD_FN F16 HighOf(F16x2 x) { return F16{(u16)(x.bits >> 16)}; }
+TENSORD_FN f32 LowFloat(F16x2 x) { return ToFloat(LowOf(x)); }
+TENSORD_FN f32 HighFloat(F16x2 x) { return ToFloat(HighOf(x)); }
+TENSORD_FN F16x2 ToF16x2(f32 low, f32 high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  F16x2 both;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both.bits) : "f"(high), "f"(low));
+  return both;
+#else
+  return Both(ToF16(low), ToF16(high));
+#endif
+}
+#if defined(__CUDA_ARCH__)
+#define TENSORD_F16X2(Name, instruction, op)         \
+  TENSORD_FN F16x2 Name##F16x2(F16x2 x, F16x2 y) {   \
+    F16x2 z;                                         \
+    asm(#instruction ".rn.f16x2 %0, %1, %2;"         \
+        : "=r"(z.bits)                               \
+        : "r"(x.bits), "r"(y.bits));                 \
+    return z;                                        \
+  }
+#else
+#define TENSORD_F16X2(Name, instruction, op)              \
+  TENSORD_FN F16x2 Name##F16x2(F16x2 x, F16x2 y) {        \
+    return ToF16x2(LowFloat(x) op LowFloat(y),            \
+                   HighFloat(x) op HighFloat(y));         \
+  }
+#endif
+TENSORD_F16X2(Add, add, +)
+TENSORD_F16X2(Subtract, sub, -)
+TENSORD_F16X2(Multiply, mul, *)
+)"},
+    {"BF16x2", "BF16", R"(struct BF16x2 {
+  u32 bits;
+};
+TENSORD_FN BF16x2 Both(BF16 low, BF16 high) { return BF16x2{(u32)low.bits | (u32)high.bits << 16}; }
+TENSORD_FN BF16 LowOf(BF16x2 x) { return BF16{(u16)x.bits}; }
+TENSORD_FN BF16 HighOf(BF16x2 x) { return BF16{(u16)(x.bits >> 16)}; }
+TENSORD_FN f32 LowFloat(BF16x2 x) { return __uint_as_float(x.bits << 16); }
+TENSORD_FN f32 HighFloat(BF16x2 x) { return __uint_as_float(x.bits & 0xffff0000u); }
+TENSORD_FN BF16x2 ToBF16x2(f32 low, f32 high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  BF16x2 both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both.bits) : "f"(high), "f"(low));
+  return both;
+#else
+  return Both(ToBF16(low), ToBF16(high));
+#endif
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define TENSORD_BF16X2(Name, instruction, op, factor, term) \
+  TENSORD_FN BF16x2 Name##BF16x2(BF16x2 x, BF16x2 y) {      \
+    BF16x2 z;                                               \
+    asm(#instruction ".rn.bf16x2 %0, %1, %2;"               \
+        : "=r"(z.bits)                                      \
+        : "r"(x.bits), "r"(y.bits));                        \
+    return z;                                               \
+  }
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800  // there is one instruction, y times a factor and a term
+#define TENSORD_BF16X2(Name, instruction, op, factor, term) \
+  TENSORD_FN BF16x2 Name##BF16x2(BF16x2 x, BF16x2 y) {      \
+    BF16x2 z;                                               \
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;"                     \
+        : "=r"(z.bits)                                      \
+        : "r"(y.bits), "r"(factor), "r"(term));             \
+    return z;                                               \
+  }
+#else
+#define TENSORD_BF16X2(Name, instruction, op, factor, term) \
+  TENSORD_FN BF16x2 Name##BF16x2(BF16x2 x, BF16x2 y) {      \
+    return ToBF16x2(LowFloat(x) op LowFloat(y),             \
+                    HighFloat(x) op HighFloat(y));          \
+  }
+#endif
+TENSORD_BF16X2(Add, add, +, 0x3f803f80u, x.bits)       // 1
+TENSORD_BF16X2(Subtract, sub, -, 0xbf80bf80u, x.bits)  // -1
+TENSORD_BF16X2(Multiply, mul, *, x.bits, 0x80008000u)  // -0
+)"},
     {"RoundToOdd", "Types", R"(// Rounding the result again, to 16 bits, gives what one rounding would have given.
 TENSORD_FN f32 RoundToOdd(f64 x) {
   const f32 nearest = (f32)x;

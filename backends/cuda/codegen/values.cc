@@ -228,6 +228,27 @@ std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelu
   return "";
 }
 
+std::string CudaPairType(DType dtype, CudaPrelude* prelude) {
+  std::string type = absl::StrCat(CudaType(dtype), "x2");
+  prelude->Use(type);
+  return type;
+}
+
+std::string CudaPairExpression(const MicroInstruction& instruction, absl::Span<const std::string> pairs,
+                               CudaPrelude* prelude) {
+  const std::string type = CudaPairType(instruction.dtype, prelude);
+  const CoreOp op = instruction.op;
+  if (op == CoreOp::kAdd || op == CoreOp::kSubtract || op == CoreOp::kMultiply) {
+    return absl::StrCat(kFunctors[static_cast<size_t>(op)], type, "(", pairs[0], ", ", pairs[1], ")");
+  }
+  const std::string function = Function(op, instruction.dtype, prelude);
+  const auto of = [&](absl::string_view part) {
+    const std::string second = pairs.size() == 1 ? "" : absl::StrCat(", ", part, "(", pairs[1], ")");
+    return absl::StrCat(function, "(", part, "(", pairs[0], ")", second, ")");
+  };
+  return absl::StrCat("To", type, "(", of("LowFloat"), ", ", of("HighFloat"), ")");
+}
+
 std::string CudaBinary(CoreOp op, DType dtype, const std::string& a, const std::string& b, CudaPrelude* prelude) {
   UseCudaType(dtype, prelude);
   return Narrowed(dtype, BinaryText(op, dtype, a, b, prelude), prelude);

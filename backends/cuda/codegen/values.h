@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "backends/cuda/codegen/prelude.h"
 #include "engine/fusion/micro_program.h"
 
@@ -30,6 +31,13 @@ std::string CudaConvert(DType from, DType to, const std::string& x, CudaPrelude*
 // Value `index` in terms of its operands, which are called "v" and their number: of the kinds kUnary, kBinary,
 // kCompare, kSelect, kClamp and kConvert.
 std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelude* prelude);
+
+// Returns the type of two neighbours of a half dtype in one register.
+std::string CudaPairType(DType dtype, CudaPrelude* prelude);
+// Returns the value of two neighbours at once, of a unary or binary instruction from a half dtype to the same; `pairs`
+// are those of its operands. The bits are those of CudaExpression.
+std::string CudaPairExpression(const MicroInstruction& instruction, absl::Span<const std::string> pairs,
+                               CudaPrelude* prelude);
 
 // Returns a binary op of two values of a dtype, rounded to that dtype.
 std::string CudaBinary(CoreOp op, DType dtype, const std::string& a, const std::string& b, CudaPrelude* prelude);

@@ -81,6 +81,24 @@ inline MicroProgram ColumnsProgram(int64_t columns, int64_t rows, DType dtype) {
   return b.Build();
 }
 
+// A map of networks: x (1 + erf(x c)) / 2 in a half type, behind a bias by column. `rows`: 0 for a vector.
+template <typename T>
+MicroProgram GeluProgram(int64_t columns, int64_t rows) {
+  MicroBuilder b(rows == 0 ? std::vector<MicroAxis>{{.size = columns}}
+                           : std::vector<MicroAxis>{{.size = columns}, {.size = rows}});
+  using Strides = decltype(MicroAccess::strides);
+  const Strides by_column = rows == 0 ? Strides{1} : Strides{1, 0}, by_row = rows == 0 ? Strides{0} : Strides{0, 1};
+  const DType dtype = kDTypeOf<T>;
+  const int32_t x = b.Binary(CoreOp::kSubtract, b.Load(dtype, MicroLevel::kFull),
+                             b.Load(dtype, MicroLevel::kFull, {.strides = by_column}));
+  const int32_t half = b.Constant(Literal::Scalar(T(0.5f))), one = b.Constant(Literal::Scalar(T(1.0f)));
+  const int32_t c = b.Constant(Literal::Scalar(T(0.70703125f)));
+  const int32_t erf = b.Unary(CoreOp::kErf, b.Binary(CoreOp::kMultiply, x, c));
+  b.Result(b.Binary(CoreOp::kMultiply, b.Binary(CoreOp::kMultiply, x, half), b.Binary(CoreOp::kAdd, erf, one)));
+  b.Result(b.Binary(CoreOp::kMaximum, x, b.Load(dtype, MicroLevel::kFull, {.strides = by_row})));
+  return b.Build();
+}
+
 // Programs whose threads take neighbours: many rows, of which a warp, a block and a large block have one, and which are
 // carried in registers, in shared memory and not at all; few columns and many, whole and in parts. Of each with and
 // without pointers that allow vectors.
@@ -103,6 +121,10 @@ inline std::vector<PrintedCase> NeighbourCases() {
     add("columns", ColumnsProgram(160, 900, dtype), many);
     add("split_columns", ColumnsProgram(1024, 700, dtype), {.num_processors = 8, .points_per_split = 1024});
   }
+  add("pairs_bf16", GeluProgram<BFloat16>(96, 50), many);
+  add("ragged_pairs_bf16", GeluProgram<BFloat16>(1003, 0), many);
+  add("pairs_f16", GeluProgram<Float16>(96, 50), many);
+  add("ragged_pairs_f16", GeluProgram<Float16>(1003, 0), many);
   add("shared_rows", SoftmaxProgram(40960, 4, DType::kF32), roomy);
   add("long_rows", SoftmaxProgram(80000, 4, DType::kBF16), many);
   add("columns", ColumnsProgram(160, 900, DType::kI32), many);

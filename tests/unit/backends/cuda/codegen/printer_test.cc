@@ -1,5 +1,10 @@
 #include "backends/cuda/codegen/printer.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -118,6 +123,100 @@ TEST_F(CudaPrinterTest, ExtremesAndRoundingAreTheDevicesOwn) {
   const auto columns_ptx = Nvrtc::Get()->Compile(columns, CompileOptions("compute_90"));
   ASSERT_TRUE(columns_ptx.ok()) << columns_ptx.status();
   EXPECT_NE(columns_ptx->find("ld.global.nc.v4"), std::string::npos) << *columns_ptx;
+}
+
+// 16-bit floats are computed two neighbours at a time: arithmetic in one instruction, functions in F32 with one
+// rounding for both.
+TEST_F(CudaPrinterTest, NeighboursOfHalvesShareARegister) {
+  const std::string brain = PrintCuda(GeluProgram<BFloat16>(8192, 8192), {}).source;
+  const std::string half = PrintCuda(GeluProgram<Float16>(8192, 8192), {}).source;
+  const auto has = [](const std::string& source, const char* architecture, absl::string_view instruction) {
+    const auto ptx = Nvrtc::Get()->Compile(source, CompileOptions(architecture));
+    EXPECT_TRUE(ptx.ok()) << ptx.status();
+    return ptx.ok() && absl::StrContains(*ptx, instruction);
+  };
+  for (const char* op : {"add.rn.", "sub.rn.", "mul.rn."}) {
+    for (const char* architecture : {"compute_90", "compute_120"}) {
+      EXPECT_TRUE(has(brain, architecture, absl::StrCat(op, "bf16x2"))) << op << architecture;
+      EXPECT_TRUE(has(half, architecture, absl::StrCat(op, "f16x2"))) << op << architecture;
+    }
+    EXPECT_FALSE(has(brain, "compute_75", absl::StrCat(op, "bf16x2"))) << op;
+    EXPECT_TRUE(has(half, "compute_75", absl::StrCat(op, "f16x2"))) << op;
+  }
+  EXPECT_TRUE(has(brain, "compute_80", "fma.rn.bf16x2"));
+  for (const char* architecture : {"compute_80", "compute_90"}) {
+    EXPECT_TRUE(has(brain, architecture, "cvt.rn.bf16x2.f32") && has(half, architecture, "cvt.rn.f16x2.f32"));
+    EXPECT_FALSE(has(brain, architecture, "cvt.rn.bf16.f32") || has(half, architecture, "cvt.rn.f16.f32"));
+  }
+  EXPECT_FALSE(has(brain, "compute_90", "fma.rn.bf16x2") || has(half, "compute_90", "fma.rn.f16x2")) << "contracted";
+  for (const std::string& source : {brain, half}) {
+    for (const char* architecture : {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}) {
+      const absl::StatusOr<int> registers = Nvrtc::Get()->Registers(source, CompileOptions(architecture));
+      ASSERT_TRUE(registers.ok()) << architecture << ": " << registers.status();
+      EXPECT_LE(*registers, 64) << architecture;
+    }
+  }
+}
+
+TEST(CudaPairsTest, ValuesOfOtherTypesAndElementsThatLieApartGoOneByOne) {
+  MicroBuilder b({{.size = 8192}, {.size = 8192}});
+  const int32_t x = b.Load(DType::kBF16, MicroLevel::kFull);
+  b.Result(b.Convert(DType::kF32, b.Binary(CoreOp::kAdd, x, x)));
+  EXPECT_FALSE(absl::StrContains(PrintCuda(b.Build(), {}).source, "BF16x2"));
+  MicroBuilder apart({{.size = 8192}, {.size = 8192}});
+  const int32_t y = apart.Load(DType::kBF16, MicroLevel::kFull, {.strides = {8192, 1}});
+  apart.Result(apart.Binary(CoreOp::kAdd, y, y));
+  EXPECT_FALSE(absl::StrContains(PrintCuda(apart.Build(), {}).source, "BF16x2"));
+}
+
+// The sum, difference or product of two halves rounded once: as the devices' instructions do.
+template <typename T>
+T RoundedOnce(CoreOp op, T a, T b) {
+  const double x = static_cast<float>(a), y = static_cast<float>(b);
+  double exact = op == CoreOp::kAdd ? x + y : op == CoreOp::kSubtract ? x - y : x * y;
+  if (op != CoreOp::kMultiply && std::isfinite(exact)) {
+    // What the double lost is kept in its last bit.
+    const double other = op == CoreOp::kAdd ? y : -y, back = exact - x;
+    const double lost = (x - (exact - back)) + (other - back);
+    if (lost != 0 && (std::bit_cast<uint64_t>(exact) & 1) == 0) {
+      const double infinity = std::numeric_limits<double>::infinity();
+      exact = std::nextafter(exact, lost > 0 ? infinity : -infinity);
+    }
+  }
+  // To a float whose last bit says that something was lost.
+  const float nearest = static_cast<float>(exact);
+  if (nearest == exact || !std::isfinite(nearest)) return T(nearest);
+  uint32_t bits = std::bit_cast<uint32_t>(nearest);
+  if (std::abs(static_cast<double>(nearest)) > std::abs(exact)) --bits;
+  return T(std::bit_cast<float>(bits | 1u));
+}
+
+template <typename T>
+void ExpectTwoRoundingsAreOne(uint16_t first, uint16_t second) {
+  const T a = T::FromBits(first), b = T::FromBits(second);
+  const float x = static_cast<float>(a), y = static_cast<float>(b);
+  for (const CoreOp op : {CoreOp::kAdd, CoreOp::kSubtract, CoreOp::kMultiply}) {
+    const T twice(op == CoreOp::kAdd ? x + y : op == CoreOp::kSubtract ? x - y : x * y);
+    if (std::isnan(static_cast<float>(twice))) continue;
+    ASSERT_EQ(RoundedOnce(op, a, b).bits, twice.bits) << first << " " << second << " " << Def(op).name;
+  }
+}
+
+TEST(CudaPairsTest, TwoRoundingsAreOne) {
+  std::mt19937_64 random(1);
+  // A BF16 with an exponent near this one, which is about that of a number.
+  const auto near = [&](int exponent) {
+    const int drawn = std::clamp(exponent + static_cast<int>(random() % 21) - 10, 0, 254);
+    return static_cast<uint16_t>((random() & 0x807f) | static_cast<unsigned>(drawn) << 7);
+  };
+  for (int i = 0; i < 2'000'000 && !testing::Test::HasFatalFailure(); ++i) {
+    const auto first = static_cast<uint16_t>(random()), any = static_cast<uint16_t>(random());
+    const int exponent = first >> 7 & 0xff;
+    ExpectTwoRoundingsAreOne<Float16>(first, any);
+    ExpectTwoRoundingsAreOne<BFloat16>(first, any);
+    ExpectTwoRoundingsAreOne<BFloat16>(first, near(exponent));        // sums
+    ExpectTwoRoundingsAreOne<BFloat16>(first, near(127 - exponent));  // products that are hardly a number
+  }
 }
 
 // A neighbour's place is an int: its product with a stride that is one as well would be one.
