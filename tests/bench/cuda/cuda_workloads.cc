@@ -150,6 +150,16 @@ class Workloads {
     Product("product_f64", "f64", side);
     Product("product_f32", "f32", side);
     Product("product_bf16", "bf16", side);
+    const int64_t rows = Side(8192, 2);
+    Add({.name = "biased_product_f32",
+         .text = GraphText(InputText("w", absl::StrCat("f32[", rows, ",64]")) +
+                               InputText("x", absl::StrCat("f32[64,", rows, "]")) +
+                               InputText("b", absl::StrCat("f32[", rows, "]")),
+                           absl::StrCat("  %p = dot_general(%w, %x) {lhs_contracting_dimensions = [1], "
+                                        "rhs_contracting_dimensions = [0]}\n  %c = broadcast_in_dim(%b) {shape = [",
+                                        rows, ", ", rows, "], broadcast_dimensions = [0]}\n  %r = add(%p, %c)\n"),
+                           "r"),
+         .flops = 128.0 * static_cast<double>(rows) * static_cast<double>(rows)});
     const int64_t batch = Size(100'000, 2);
     const std::string type = absl::StrCat("f32[8,8,", batch, "]");
     Add({.name = "products_8x8_f32",
@@ -162,17 +172,18 @@ class Workloads {
   }
 
   void Matrices() {
-    const int64_t batch = Size(10'000, 2);
     const auto call = [&](absl::string_view name, absl::string_view op, absl::string_view results,
-                          absl::string_view result) {
+                          absl::string_view result, int64_t n = 32, int64_t matrices = 10'000) {
+      const int64_t batch = Size(matrices, 2);
       Add({.name = std::string(name),
-           .text = GraphText(InputText("x", absl::StrCat("f64[32,32,", batch, "]")),
+           .text = GraphText(InputText("x", absl::StrCat("f64[", n, ",", n, ",", batch, "]")),
                              absl::StrCat("  %r", results, " = tensord.linalg.v1.", op, "(%x)\n"),
                              absl::StrCat("r", result)),
-           .bytes = 2 * 8192 * batch,
+           .bytes = 16 * n * n * batch,
            .is_definite = true});
     };
     call("cholesky_32_f64", "Cholesky", "", "");
+    call("cholesky_256_f64", "Cholesky", "", "", 256, 100);
     call("lu_32_f64", "Lu", ":4", ":1");
     call("qr_32_f64", "Qr", ":2", ":1");
     call("eigh_32_f64", "Eigh", ":2", ":1");

@@ -188,8 +188,10 @@ def graphs(library):
         "product_f64": lambda x, y: y @ x,
         "product_f32": lambda x, y: y @ x,
         "product_bf16": lambda x, y: y @ x,
+        "biased_product_f32": lambda w, x, b: x @ w + b,
         "products_8x8_f32": lambda x, y: y @ x,
         "cholesky_32_f64": lambda x: library.factors("cholesky", x),
+        "cholesky_256_f64": lambda x: library.factors("cholesky", x),
         "lu_32_f64": lambda x: library.factors("lu", x),
         "qr_32_f64": lambda x: library.factors("qr", x),
         "eigh_32_f64": lambda x: library.factors("eigh", x),
@@ -201,9 +203,9 @@ def graphs(library):
 
 def measure(library, workload, function):
     arguments = [library.array(tuple(reversed(i["shape"])), DTYPES[i["dtype"]]) for i in workload["inputs"]]
-    if "_32_f64" in workload["workload"]:
+    if workload["workload"].startswith(("cholesky", "lu", "qr", "eigh")):
         (x,) = arguments
-        arguments = [(x + x.swapaxes(-1, -2)) / 8 + 32 * library.eye(32, x)]
+        arguments = [(x + x.swapaxes(-1, -2)) / 8 + x.shape[-1] * library.eye(x.shape[-1], x)]
     function = library.compiled(function)
     for _ in range(3):
         library.time(lambda: function(*arguments))
