@@ -1,5 +1,8 @@
 #include "backends/cpu/linalg/solutions.h"
 
+#include <optional>
+
+#include "backends/cpu/linalg/blocked_triangular_solve.h"
 #include "backends/cpu/linalg/lapack/batch.h"
 #include "backends/cpu/linalg/lapack/copies.h"
 #include "backends/cpu/linalg/lapack/dtypes.h"
@@ -13,10 +16,12 @@ namespace {
 
 // Multiplications that are worth a task of their own.
 constexpr int64_t kSolutionTaskWork = int64_t{1} << 25;
+constexpr int64_t kBlockedTaskWork = int64_t{1} << 23;
+constexpr int64_t kLeastBlockedSides = 64;
 
 // Right-hand sides that a task solves for; they are independent of each other.
-int64_t BlockOfSides(int64_t n, int64_t sides) {
-  const int64_t worth = std::max<int64_t>(1, kSolutionTaskWork / (n * n));
+int64_t BlockOfSides(int64_t n, int64_t sides, int64_t task_work = kSolutionTaskWork, int64_t least = 1) {
+  const int64_t worth = std::max(least, task_work / (n * n));
   // BLAS's kernels like a multiple of their width.
   return std::min(sides, (worth + 15) / 16 * 16);
 }
@@ -89,7 +94,10 @@ class TriangularSolveRoutine {
                  .transpose = kTransposes[attrs.Int("transpose_a")],
                  .unit_diagonal = attrs.Flag("unit_diagonal")};
     n_ = triangle_.left ? rows_ : columns_;
-    block_ = BlockOfSides(n_, triangle_.left ? columns_ : rows_);
+    const int64_t sides = triangle_.left ? columns_ : rows_;
+    if constexpr (!lapack::kIsComplex<T>) blocked_ = BlockedTriangularSolve<T>::Plan(triangle_, n_, sides);
+    block_ =
+        blocked_.has_value() ? BlockOfSides(n_, sides, kBlockedTaskWork, kLeastBlockedSides) : BlockOfSides(n_, sides);
   }
 
   int64_t scratch_bytes() const { return 0; }
@@ -99,8 +107,11 @@ class TriangularSolveRoutine {
     T* const x = call.result<T>(0);
     const bool divides = !triangle_.unit_diagonal && HasTinyPivot(a, n_, n_);
     const auto solve = [&](int64_t m, int64_t n, T* sides) {
-      divides ? SolveByDivision(triangle_, m, n, a, n_, sides, rows_)
-              : lapack::Trsm(triangle_, m, n, a, n_, sides, rows_);
+      if (divides) return SolveByDivision(triangle_, m, n, a, n_, sides, rows_);
+      if constexpr (!lapack::kIsComplex<T>) {
+        if (blocked_.has_value()) return blocked_->Run(a, n_, triangle_.left ? n : m, sides, rows_);
+      }
+      lapack::Trsm(triangle_, m, n, a, n_, sides, rows_);
     };
     call.pool->ParallelForBlocks(triangle_.left ? columns_ : rows_, block_, [&](int64_t begin, int64_t end) {
       if (triangle_.left) {
@@ -120,6 +131,7 @@ class TriangularSolveRoutine {
   int64_t rows_, columns_;
   int64_t n_ = 0, block_ = 0;
   lapack::Triangle triangle_;
+  std::optional<BlockedTriangularSolve<lapack::Real<T>>> blocked_;
 };
 
 }  // namespace

@@ -238,17 +238,18 @@ TENSORD_LAPACK_TRSM(Complex128, z, &kOne)
 // Sizes of the product of an m×k and a k×n matrix.
 struct ProductSizes {
   int64_t m, n, k;
+  CBLAS_TRANSPOSE transpose_a = CblasNoTrans;
   CBLAS_TRANSPOSE transpose_b = CblasNoTrans;
 };
 
-// C := C - A·op(B), of matrices whose columns lie lda, ldb and ldc apart.
-#define TENSORD_LAPACK_SUBTRACT(T, p, plus, minus)                                                                    \
-  inline void SubtractProduct(const ProductSizes& x, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,          \
-                              int64_t ldc) {                                                                          \
-    [[maybe_unused]] static constexpr T kOne = 1, kMinusOne = -1;                                                     \
-    cblas_##p##gemm(CblasColMajor, CblasNoTrans, x.transpose_b, static_cast<blasint>(x.m), static_cast<blasint>(x.n), \
-                    static_cast<blasint>(x.k), minus, a, static_cast<blasint>(lda), b, static_cast<blasint>(ldb),     \
-                    plus, c, static_cast<blasint>(ldc));                                                              \
+// C := C - op(A)·op(B), of matrices whose columns lie lda, ldb and ldc apart.
+#define TENSORD_LAPACK_SUBTRACT(T, p, plus, minus)                                                                     \
+  inline void SubtractProduct(const ProductSizes& x, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,           \
+                              int64_t ldc) {                                                                           \
+    [[maybe_unused]] static constexpr T kOne = 1, kMinusOne = -1;                                                      \
+    cblas_##p##gemm(CblasColMajor, x.transpose_a, x.transpose_b, static_cast<blasint>(x.m), static_cast<blasint>(x.n), \
+                    static_cast<blasint>(x.k), minus, a, static_cast<blasint>(lda), b, static_cast<blasint>(ldb),      \
+                    plus, c, static_cast<blasint>(ldc));                                                               \
   }
 TENSORD_LAPACK_SUBTRACT(float, s, 1, -1)
 TENSORD_LAPACK_SUBTRACT(double, d, 1, -1)
