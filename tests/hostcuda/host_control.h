@@ -23,6 +23,7 @@ struct HostCounts {
 //   hostCudaOverruns    allocations of device memory that something had written past, when they were freed
 //   hostCudaProblems    accesses of checked kernels that were wrong
 //   hostCudaTakeCounts  the counts since the last call
+//   hostCudaCompilations  runs of the host's compiler by this process so far
 #define TENSORD_HOST_CUDA_CONTROLS(F)                               \
   F(hostCudaSet, void, (const char* name, const char* value))       \
   F(hostCudaFail, void, (const char* function, long n, int result)) \
@@ -34,7 +35,8 @@ struct HostCounts {
   F(hostCudaLiveObjects, long, ())                                  \
   F(hostCudaOverruns, long, ())                                     \
   F(hostCudaProblems, long, ())                                     \
-  F(hostCudaTakeCounts, void, (HostCounts * counts))
+  F(hostCudaTakeCounts, void, (HostCounts * counts))                \
+  F(hostCudaCompilations, long, ())
 
 }  // namespace tensord::cuda
 

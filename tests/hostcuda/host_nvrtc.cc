@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <regex>
 #include <sstream>
@@ -90,6 +92,7 @@ std::vector<std::string> CompilerCommand(const CompileOptions& options, bool is_
                                     "-w",
                                     "-fPIC",
                                     "-shared",
+                                    "-nostdlib",
                                     "-ffp-contract=off",
                                     "-fno-math-errno",
                                     "-fno-strict-aliasing",
@@ -97,11 +100,30 @@ std::vector<std::string> CompilerCommand(const CompileOptions& options, bool is_
                                     "-fno-asynchronous-unwind-tables",
                                     "-fvisibility=hidden",
                                     "-I" TENSORD_HOST_CUDA_ROOT};
-  if (is_checked) words.insert(words.end(), {"-fsanitize=thread", "-nostdlib"});
+  if (const std::string linker = TENSORD_HOST_CUDA_LINKER; !linker.empty()) words.push_back(linker);
+  if (is_checked) words.push_back("-fsanitize=thread");
   words.insert(words.end(), options.definitions.begin(), options.definitions.end());
   std::istringstream more(Settings::Get().Text("CXXFLAGS"));
   for (std::string word; more >> word;) words.push_back(word);
   return words;
+}
+
+// Returns all that decides what the compiler makes of a source: also what is not in the command's words.
+std::string KeyOf(const std::string& source, const std::vector<std::string>& command, int architecture) {
+  static const std::string headers = [] {
+    std::string text;
+    for (const char* name : {"host_services", "host_kernel", "host_kernel_checks"}) {
+      text += ReadFile(std::string(TENSORD_HOST_CUDA_ROOT "/tests/hostcuda/") + name + ".h");
+    }
+    return text;
+  }();
+  std::string key = std::to_string(architecture) + " ";
+  for (const std::string& word : command) key += word + " ";
+  struct stat compiler = {};
+  if (stat(command[0].c_str(), &compiler) == 0) {
+    key += std::to_string(compiler.st_size) + " " + std::to_string(compiler.st_mtime) + " ";
+  }
+  return key + std::to_string(std::hash<std::string>()(headers)) + "\n" + source;
 }
 
 bool Waits(const std::string& source) {
@@ -159,6 +181,33 @@ Images& Images::Get() {
   return *images;
 }
 
+bool Images::Find(const std::string& key, std::string* image) {
+  std::lock_guard lock(mutex_);
+  const auto known = images_.find(key);
+  if (known == images_.end()) return false;
+  *image = known->second;
+  return true;
+}
+
+void Images::Keep(const std::string& key, const std::string& image) {
+  std::lock_guard lock(mutex_);
+  images_[key] = image;
+}
+
+std::shared_ptr<const ImageFolder> Images::Folder() {
+  std::string path = Settings::Get().Text("IMAGES");
+  if (path.empty()) path = TENSORD_HOST_CUDA_IMAGES;
+  if (path == "none") path.clear();
+  std::lock_guard lock(mutex_);
+  if (folder_ == nullptr || folder_->path() != path) folder_ = std::make_shared<const ImageFolder>(path);
+  return folder_;
+}
+
+long Images::compilations() {
+  std::lock_guard lock(mutex_);
+  return compilations_;
+}
+
 NvrtcResult Images::Compile(const CompileOptions& options, NvrtcProgramObject* program) {
   const bool is_checked = Settings::Get().IsOn("CHECK");
   if (options.contracts) {
@@ -167,17 +216,13 @@ NvrtcResult Images::Compile(const CompileOptions& options, NvrtcProgramObject* p
   }
   const std::string source = HostSource(*program, is_checked);
   std::vector<std::string> command = CompilerCommand(options, is_checked);
-  std::string key = std::to_string(options.architecture) + " ";
-  for (const std::string& word : command) key += word + " ";
-  key += source;
+  const std::string key = KeyOf(source, command, options.architecture);
   program->is_machine_code = options.is_machine_code;
-  {
-    std::lock_guard lock(mutex_);
-    const auto known = images_.find(key);
-    if (known != images_.end()) {
-      program->image = known->second;
-      return kNvrtcSuccess;
-    }
+  if (Find(key, &program->image)) return kNvrtcSuccess;
+  const std::shared_ptr<const ImageFolder> kept = Folder();
+  if (kept->Read(key, &program->image)) {
+    Keep(key, program->image);
+    return kNvrtcSuccess;
   }
   TemporaryFolder folder;
   if (!folder.is_there()) return kNvrtcOutOfMemory;
@@ -185,6 +230,10 @@ NvrtcResult Images::Compile(const CompileOptions& options, NvrtcProgramObject* p
   const std::string errors_path = folder.File("errors");
   std::ofstream(source_path) << source;
   command.insert(command.end(), {"-o", library_path, source_path, "-lm", "-lc", "-lgcc"});
+  {
+    std::lock_guard lock(mutex_);
+    ++compilations_;
+  }
   if (const int status = RunProgram(command, errors_path); status != 0) {
     program->log += status < 0 ? "hostcuda: " + command[0] + " does not run\n" : ReadFile(errors_path);
     return kNvrtcCompilation;
@@ -193,8 +242,8 @@ NvrtcResult Images::Compile(const CompileOptions& options, NvrtcProgramObject* p
   ImageHeader header = {{}, options.architecture, Waits(program->source), is_checked, 0, library.size()};
   std::memcpy(header.magic, kImageMagic, sizeof(header.magic));
   program->image = std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + library;
-  std::lock_guard lock(mutex_);
-  images_[key] = program->image;
+  Keep(key, program->image);
+  kept->Write(key, program->image);
   return kNvrtcSuccess;
 }
 
@@ -208,6 +257,8 @@ using host::Programs;
   if (const int injected = Calls::Get().Count(__func__, kNvrtcOutOfMemory); injected != 0) return injected; \
   const std::shared_ptr<NvrtcProgramObject> program = Programs().Find(handle);                              \
   if (program == nullptr) return kNvrtcInvalidProgram
+
+HOST_CUDA_EXPORT long hostCudaCompilations() { return host::Images::Get().compilations(); }
 
 HOST_CUDA_EXPORT NvrtcResult nvrtcVersion(int* major, int* minor) {
   if (const int injected = Calls::Get().Count(__func__, kNvrtcOutOfMemory); injected != 0) return injected;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/cuda/abi/nvrtc.h"
+#include "tests/hostcuda/image_folder.h"
 
 namespace tensord::cuda {
 
@@ -33,17 +34,27 @@ bool ReadOptions(int num_options, const char* const* options, CompileOptions* re
 // Returns the source of a library: the kernels' text between our headers and the exports.
 std::string HostSource(const NvrtcProgramObject& program, bool is_checked);
 
-// Images by source and options: the same text is compiled once in a process. Thread-safe.
+// Images by source and options: the same text is compiled once in a process, and once in all processes that share the
+// folder of the setting IMAGES. Thread-safe.
 class Images {
  public:
   static Images& Get();
 
   // Compiles, or takes what is known. Returns an NVRTC result.
   NvrtcResult Compile(const CompileOptions& options, NvrtcProgramObject* program);
+  // Returns how often this process has run the host's compiler.
+  long compilations();
 
  private:
+  bool Find(const std::string& key, std::string* image);
+  void Keep(const std::string& key, const std::string& image);
+  // Returns the folder that the setting names.
+  std::shared_ptr<const ImageFolder> Folder();
+
   std::mutex mutex_;
   std::map<std::string, std::string> images_;
+  std::shared_ptr<const ImageFolder> folder_;
+  long compilations_ = 0;
 };
 
 }  // namespace host

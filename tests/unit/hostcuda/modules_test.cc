@@ -1,5 +1,12 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "tests/unit/hostcuda/host_device.h"
 
@@ -39,6 +46,99 @@ TEST_F(HostModulesTest, DefinitionsReachTheText) {
                     {"--fmad=false", "-arch=sm_90", "-DWORD=5"}, &cubin, &log),
             kNvrtcSuccess)
       << log;
+}
+
+// A process that compiles kernels for others, in a folder that is gone with the test.
+class HostImagesTest : public HostModulesTest {
+ protected:
+  void SetUp() override {
+    HostModulesTest::SetUp();
+    char path[] = "/tmp/host-images.XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    folder_ = path;
+    cuda.hostCudaSet("IMAGES", path);
+  }
+  void TearDown() override {
+    cuda.hostCudaSet("IMAGES", "");
+    std::filesystem::remove_all(folder_);
+    HostModulesTest::TearDown();
+  }
+
+  static std::string TextOf(int value) {
+    return "extern \"C\" __global__ void number(int* x) { *x = " + std::to_string(value) + "; }";
+  }
+  bool Compiles(const std::string& source) {
+    std::string cubin;
+    return Compile(source, Options("-arch=sm_90"), &cubin, nullptr) == kNvrtcSuccess && !cubin.empty();
+  }
+  void CompileElsewhere(const std::string& source) {
+    const pid_t process = fork();
+    if (process == 0) _exit(Compiles(source) ? 0 : 1);
+    int status = -1;
+    ASSERT_EQ(waitpid(process, &status, 0), process);
+    ASSERT_EQ(status, 0);
+  }
+  std::vector<std::filesystem::path> Entries() const {
+    const std::filesystem::directory_iterator begin(folder_);
+    return {begin, std::filesystem::directory_iterator()};
+  }
+  // Returns what the kernel of a text writes, and how often this process ran the compiler for it.
+  std::pair<int, long> NumberOf(const std::string& source) {
+    const long before = cuda.hostCudaCompilations();
+    const CuFunction function = Kernel(source, "number");
+    const long compilations = cuda.hostCudaCompilations() - before;
+    CuAddress x = Device(sizeof(int));
+    EXPECT_EQ(Launch(function, a, 1, 1, {&x}), kCuSuccess);
+    const int number = Read<int>(x, 1)[0];
+    EXPECT_EQ(cuda.cuMemFree_v2(x), kCuSuccess);
+    return {number, compilations};
+  }
+
+  std::string folder_;
+};
+
+TEST_F(HostImagesTest, WhatOneProcessCompilesTheNextOneReads) {
+  CompileElsewhere(TextOf(41));
+  ASSERT_EQ(Entries().size(), 1u);
+  EXPECT_EQ(NumberOf(TextOf(41)), std::pair(41, 0L));
+  EXPECT_EQ(NumberOf(TextOf(42)), std::pair(42, 1L)) << "another text";
+  EXPECT_EQ(Entries().size(), 2u);
+  cuda.hostCudaSet("CXXFLAGS", "-DOTHER");
+  EXPECT_EQ(NumberOf(TextOf(41)), std::pair(41, 1L)) << "other options";
+  cuda.hostCudaSet("CXXFLAGS", "");
+  cuda.hostCudaSet("CHECK", "1");
+  EXPECT_EQ(NumberOf(TextOf(41)), std::pair(41, 1L)) << "with checks";
+}
+
+TEST_F(HostImagesTest, EntriesThatAreNotWholeAreCompiledAgain) {
+  CompileElsewhere(TextOf(51));
+  ASSERT_EQ(Entries().size(), 1u);
+  std::filesystem::resize_file(Entries()[0], std::filesystem::file_size(Entries()[0]) - 1);
+  EXPECT_EQ(NumberOf(TextOf(51)), std::pair(51, 1L));
+  EXPECT_EQ(Entries().size(), 1u);
+  // Another key under its name.
+  CompileElsewhere(TextOf(52));
+  CompileElsewhere(TextOf(53));
+  std::vector<std::filesystem::path> places;
+  for (const auto& place : Entries()) {
+    std::ifstream in(place, std::ios::binary);
+    const std::string entry((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    if (entry.find("*x = 51") == entry.npos) places.push_back(place);
+  }
+  ASSERT_EQ(places.size(), 2u);
+  std::filesystem::rename(places[0], places[1]);
+  const auto first = NumberOf(TextOf(52)), second = NumberOf(TextOf(53));
+  EXPECT_EQ(first.first, 52);
+  EXPECT_EQ(second.first, 53);
+  EXPECT_EQ(first.second + second.second, 2);
+}
+
+TEST_F(HostImagesTest, AFolderThatCannotBeUsedChangesNothing) {
+  cuda.hostCudaSet("IMAGES", "/dev/null/images");
+  EXPECT_EQ(NumberOf(TextOf(61)), std::pair(61, 1L));
+  cuda.hostCudaSet("IMAGES", "none");
+  EXPECT_EQ(NumberOf(TextOf(62)), std::pair(62, 1L));
+  EXPECT_TRUE(Entries().empty());
 }
 
 TEST_F(HostModulesTest, RefusesWhatIsNoImageOrForAnotherDevice) {
