@@ -16,21 +16,23 @@ Calls::Calls() {
   const std::string text = Settings::Get().Text("FAIL");
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return;
-  failing_ = text.substr(0, colon);
   char* end = nullptr;
-  fails_in_ = std::strtol(text.c_str() + colon + 1, &end, 10);
-  if (*end == ':') fails_with_ = std::atoi(end + 1);
+  Failure& failure = failures_[text.substr(0, colon)];
+  failure.in = std::strtol(text.c_str() + colon + 1, &end, 10);
+  if (*end == ':') failure.with = std::atoi(end + 1);
 }
 
 int Calls::Count(const char* function, int usual) {
   std::lock_guard lock(mutex_);
   ++counts_[function];
-  if (failing_ != function) return 0;
-  if (fails_in_ > 0) {
-    if (--fails_in_ > 0) return 0;
-    failing_.clear();
+  const auto it = failures_.find(function);
+  if (it == failures_.end()) return 0;
+  const int with = it->second.with == 0 ? usual : it->second.with;
+  if (it->second.in > 0) {
+    if (--it->second.in > 0) return 0;
+    failures_.erase(it);
   }
-  return fails_with_ == 0 ? usual : fails_with_;
+  return with;
 }
 
 long Calls::Of(const char* function) {
@@ -52,9 +54,11 @@ long Calls::BytesOf(const char* function) {
 
 void Calls::Fail(const char* function, long n, int result) {
   std::lock_guard lock(mutex_);
-  failing_ = function;
-  fails_in_ = n;
-  fails_with_ = result;
+  if (*function == '\0') {
+    failures_.clear();
+  } else {
+    failures_[function] = {n, result};
+  }
 }
 
 }  // namespace tensord::cuda::host

@@ -8,7 +8,7 @@
 
 namespace tensord::cuda::host {
 
-// The calls of each function of the device, of which a test may let one fail. Thread-safe.
+// The calls of each function of the device, of which a test may let one of each fail. Thread-safe.
 class Calls {
  public:
   static Calls& Get();
@@ -19,17 +19,21 @@ class Calls {
   // Adds to the bytes that a function has copied, and returns their sum.
   void AddBytes(const char* function, size_t bytes);
   long BytesOf(const char* function);
-  // Lets the n-th call from now on fail, from 1; 0: each of them. One function at a time can be named.
+  // Lets the n-th call from now on fail, from 1: one of each function at a time; 0: each of them. No name: takes all
+  // back.
   void Fail(const char* function, long n, int result);
 
  private:
+  struct Failure {
+    long in = 0;  // so many calls, from 1
+    int with = 0;
+  };
+
   Calls();
   std::mutex mutex_;
   std::map<std::string, long> counts_;
   std::map<std::string, long> bytes_;
-  std::string failing_;
-  long fails_in_ = 0;
-  int fails_with_ = 0;
+  std::map<std::string, Failure> failures_;
 };
 
 }  // namespace tensord::cuda::host

@@ -15,7 +15,8 @@ struct HostCounts {
 //
 //   hostCudaSet         a setting (README.md), by its name without HOST_CUDA_, for what happens from now on
 //   hostCudaFail        the n-th call of a function from now on fails with `result`, or each if n is 0; a result of 0
-//                       means its library's usual error
+//                       means its library's usual error; one call of each function can be named, and no name takes all
+//                       back
 //   hostCudaCalls       calls of a function so far
 //   hostCudaBytes       bytes that calls of a copy's function were asked to move so far
 //   hostCudaLive...     what was not freed: device memory (allocations, reservations and mappings), pinned memory,

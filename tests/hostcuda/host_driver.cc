@@ -90,6 +90,7 @@ HOST_CUDA_EXPORT CuResult cuInit(unsigned flags) {
 }
 
 HOST_CUDA_EXPORT CuResult cuGetErrorName(CuResult error, const char** name) {
+  if (const int injected = host::Calls::Get().Count(__func__, kCuInvalidValue); injected != 0) return injected;
   const auto* it =
       std::find_if(std::begin(kErrorNames), std::end(kErrorNames), [error](ErrorName e) { return e.error == error; });
   *name = it == std::end(kErrorNames) ? nullptr : it->name;

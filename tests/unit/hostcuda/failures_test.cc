@@ -31,6 +31,18 @@ TEST_F(HostFailuresTest, EachCallFailsUntilATestHasSeenEnough) {
   EXPECT_EQ(cuda.cuMemFree_v2(x), kCuSuccess);
 }
 
+TEST_F(HostFailuresTest, OneCallOfEachFunctionCanFail) {
+  cuda.hostCudaFail("cuStreamSynchronize", 1, kCuUnknown);
+  cuda.hostCudaFail("cuCtxSynchronize", 1, kCuNotReady);
+  EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuUnknown);
+  EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuSuccess);
+  EXPECT_EQ(cuda.cuCtxSynchronize(), kCuNotReady);
+  EXPECT_EQ(cuda.cuCtxSynchronize(), kCuSuccess);
+  cuda.hostCudaFail("cuStreamSynchronize", 1, kCuUnknown);
+  cuda.hostCudaFail("", 0, 0);
+  EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuSuccess);
+}
+
 TEST_F(HostFailuresTest, AnErrorOfTheContextStays) {
   cuda.hostCudaFail("cuStreamSynchronize", 1, kCuLaunchFailed);
   EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuLaunchFailed);
@@ -51,7 +63,9 @@ TEST_F(HostFailuresTest, EachFunctionCanFail) {
   CuEvent event = nullptr;
   CuAddress address = 0;
   const CuMemAllocationProp prop;
+  std::set<std::string> failed;
 #define TENSORD_EXPECT_FAILURE(name, ...)  \
+  failed.insert(#name);                    \
   cuda.hostCudaFail(#name, 1, kCuUnknown); \
   EXPECT_EQ(cuda.name(__VA_ARGS__), kCuUnknown) << #name
   TENSORD_EXPECT_FAILURE(cuInit, 0);
@@ -108,10 +122,19 @@ TEST_F(HostFailuresTest, EachFunctionCanFail) {
   TENSORD_EXPECT_FAILURE(cuStreamEndCapture, a, nullptr);
   TENSORD_EXPECT_FAILURE(cuStreamIsCapturing, a, nullptr);
   TENSORD_EXPECT_FAILURE(cuGraphInstantiateWithFlags, nullptr, nullptr, 0);
+  TENSORD_EXPECT_FAILURE(cuGraphGetNodes, nullptr, nullptr, nullptr);
   TENSORD_EXPECT_FAILURE(cuGraphLaunch, nullptr, a);
   TENSORD_EXPECT_FAILURE(cuGraphDestroy, nullptr);
   TENSORD_EXPECT_FAILURE(cuGraphExecDestroy, nullptr);
+  TENSORD_EXPECT_FAILURE(cuGetErrorName, kCuUnknown, nullptr);
 #undef TENSORD_EXPECT_FAILURE
+  for (const char* const function : {
+#define TENSORD_NAME(name, result, arguments) #name,
+           TENSORD_CUDA_DRIVER_FUNCTIONS(TENSORD_NAME)
+#undef TENSORD_NAME
+       }) {
+    EXPECT_TRUE(failed.contains(function)) << function << " is not above";
+  }
   EXPECT_EQ(cuda.cuStreamSynchronize(a), kCuSuccess);
 }
 
