@@ -2,7 +2,8 @@
 # ./dev matrix [PATTERN]: the public conformance cases under every setting of the test matrix whose name matches the
 # pattern (an extended regular expression; default: all).
 #
-# The settings are those of tests/testlib/runs/settings_matrix.h. The cases lie beside the checkout in ../shared/conformance,
+# The settings are those of tests/testlib/runs/settings_matrix.h, and before them the CUDA device that the host plays
+# (tests/hostcuda), which takes longest. The cases lie beside the checkout in ../shared/conformance,
 # or where TENSORD_CONFORMANCE says; they belong to others and are no part of this repository. Each setting has a server
 # of its own, which gets every case with row-major arrays and the graph in the call, and again with reversed shapes and
 # by fingerprint. As many settings run at once as there are cores, or JOBS. A line a setting; server logs and reports stay
@@ -50,7 +51,7 @@ if [[ ! -f $conformance/run_cases.py ]]; then
 fi
 if [[ ${TENSORD_SKIP_BUILD:-} != 1 ]]; then
   ensure_packages build test
-  build_preset release tensord print_settings_matrix
+  build_preset release tensord print_settings_matrix tensord_host_cuda
 fi
 mkdir -p "$kept"
 folder=$(mktemp --directory --tmpdir tensord-matrix.XXXXXX)
@@ -66,7 +67,10 @@ while IFS=$'\t' read -r -a fields <&3; do
     run_setting "${fields[@]}" >"$folder/$count.txt" 2>&1 || echo "${fields[0]}" >>"$folder/failed"
     cat "$folder/$count.txt"
   ) &
-done 3< <(build/release/bin/print_settings_matrix)
+done 3< <(
+  printf 'on the host CUDA device\tdevices=cuda:0\tcuda.libraries=%s\n' "$PWD/build/release/hostcuda"
+  build/release/bin/print_settings_matrix
+)
 
 wait
 mapfile -t failed <"$folder/failed"
