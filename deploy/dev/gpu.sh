@@ -84,11 +84,13 @@ conformance() {
 
 checks() {
   # Each kernel takes NVRTC a tenth of a second: one case of so many, and so many graphs, are within the budget.
-  local one_of=8 graphs=30
+  local one_of=12 graphs=30
   [[ -z $is_host ]] || { one_of=500; graphs=2; }
   export TENSORD_CUDA_LIBRARIES=${libraries:-usual}
   step device 10 "$binaries/tensord" --check-config "${settings[@]}"
-  step operations 120 env TENSORD_CUDA_CASES=$one_of "$binaries/conformance_test" --gtest_filter='*BackendSuite*cuda*'
+  step operations 80 env TENSORD_CUDA_CASES=$one_of "$binaries/conformance_test" --gtest_filter='*BackendSuite*cuda*'
+  # The functions of the device itself: the one that the host plays has the host's.
+  [[ -n $is_host ]] || step numbers 40 "$binaries/conformance_test" --gtest_filter='*Accuracy*cuda*'
   step random-graphs 50 env TENSORD_CUDA_GRAPHS=$graphs "$binaries/conformance_test" --gtest_filter=RandomGraphs.AgreeOnCuda
   # By NVIDIA's compiler to machine code; skipped where there is none. All texts take it minutes: ./dev test has them.
   step texts 30 "$binaries/cuda_codegen_test" --gtest_filter=CudaPrinterTest.AssemblesForADevice

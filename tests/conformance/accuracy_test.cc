@@ -1,5 +1,6 @@
-// Every elementwise op on every floating-point dtype, through compiled programs of the CPU backend, against exact
-// results. Prints the table of docs/use/numerics.md.
+// Every elementwise op on every floating-point dtype, through compiled programs of each backend, against exact results.
+// Prints the table of docs/use/numerics.md, which is the CPU's. The device that the host plays has the host's functions
+// in the place of NVIDIA's: there it is what the backend makes of them that is measured.
 
 #include <gtest/gtest.h>
 
@@ -16,8 +17,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "backends/cpu/cpu_backend.h"
 #include "engine/ops/scalar/scalar_math.h"
+#include "tests/conformance/backends_under_test.h"
 #include "tests/testlib/graphs/node_case.h"
 #include "tests/testlib/numbers/exact_math.h"
 #include "tests/testlib/numbers/literal_of.h"
@@ -108,7 +109,7 @@ struct Measurement {
   }
 };
 
-class Accuracy : public testing::Test {
+class Accuracy : public testing::TestWithParam<BackendUnderTest> {
  protected:
   template <typename T>
   Literal Run(CoreOp op, const MathArguments<T>& arguments) {
@@ -160,7 +161,7 @@ class Accuracy : public testing::Test {
     const DType dtype = kDTypeOf<T>;
     const ExactComplex meaning = ExactComplexOf(op);
     ASSERT_NE(meaning, nullptr) << "exact_math.cc does not say what " << Def(op).name << " means";
-    const MathArguments<T> arguments = ComplexMathArguments<R>(op, kComplexArguments, 11);
+    const MathArguments<T> arguments = ComplexMathArguments<R>(op, kComplexArguments / one_of_, 11);
     const Literal result = Run(op, arguments);
     const bool real = result.dtype() == kDTypeOf<R>;
     ASSERT_TRUE(real || result.dtype() == dtype);
@@ -194,7 +195,7 @@ class Accuracy : public testing::Test {
       return arguments;
     }
     std::mt19937_64 random(13);
-    for (int64_t i = 0; i < kHalfPairs; ++i) {
+    for (int64_t i = 0; i < kHalfPairs / one_of_; ++i) {
       arguments.x.push_back(T::FromBits(static_cast<uint16_t>(random())));
       arguments.y.push_back(i % 2 == 0 ? T::FromBits(static_cast<uint16_t>(random()))
                                        : T(std::uniform_real_distribution<float>(-8, 8)(random)));
@@ -206,6 +207,9 @@ class Accuracy : public testing::Test {
     const absl::string_view name = Def(op).name;
     EXPECT_GT(measured.count, 0) << name;
     EXPECT_EQ(measured.wrong, 0) << name << " on " << Name(dtype) << ": " << measured.first_wrong;
+    // glibc's functions, which stand for NVIDIA's, reduce the hardest argument there is, 5.3e255, less well.
+    const bool is_of_glibc = GetParam().compiles && HostPlaysCuda() && dtype == DType::kF64;
+    if (is_of_glibc && (op == CoreOp::kSin || op == CoreOp::kCos || op == CoreOp::kTan)) promised = 16;
     // The exact result itself has digits of a double only where the format is short.
     EXPECT_LE(measured.max, promised + (promised > 0 ? 1e-6 : 0)) << name << " on " << Name(dtype) << measured.worst;
     if (promised == 0) return;
@@ -214,18 +218,20 @@ class Accuracy : public testing::Test {
                 measured.sum / static_cast<double>(measured.count), measured.worst.c_str());
   }
 
-  const std::unique_ptr<Backend> backend_ = MakeCpuBackend({});
+  const std::unique_ptr<Backend> backend_ = GetParam().make();
+  // Another backend than the CPU has the same bounds to keep, on fewer arguments.
+  const int64_t one_of_ = GetParam().compiles ? 20 : 1;
 };
 
-TEST_F(Accuracy, EveryElementwiseOpIsWithinItsBound) {
+TEST_P(Accuracy, EveryElementwiseOpIsWithinItsBound) {
   std::printf("| op | dtype | arguments | max ulp | mean ulp | worst |\n|---|---|---|---|---|---|\n");
   for (const OpDef& def : CoreOps()) {
     if (def.op_class == OpClass::kPlain) continue;
     const CoreOp op = static_cast<CoreOp>(def.index);
     if (op == CoreOp::kComplex) continue;  // puts two numbers side by side: MakesComplexNumbersOfTheirParts
     const auto takes = [&def](DType dtype) { return def.dtypes.Contains(dtype); };
-    if (takes(DType::kF32)) MeasureReal<double>(op, RealMathArguments<float>(op, kF32Arguments, 17));
-    if (takes(DType::kF64)) MeasureReal<exact::Wide>(op, RealMathArguments<double>(op, kF64Arguments, 19));
+    if (takes(DType::kF32)) MeasureReal<double>(op, RealMathArguments<float>(op, kF32Arguments / one_of_, 17));
+    if (takes(DType::kF64)) MeasureReal<exact::Wide>(op, RealMathArguments<double>(op, kF64Arguments / one_of_, 19));
     if (takes(DType::kF16)) MeasureReal<double>(op, HalfArguments<Float16>(op));
     if (takes(DType::kBF16)) MeasureReal<double>(op, HalfArguments<BFloat16>(op));
     if (takes(DType::kC64)) MeasureComplex<float>(op);
@@ -233,7 +239,7 @@ TEST_F(Accuracy, EveryElementwiseOpIsWithinItsBound) {
   }
 }
 
-TEST_F(Accuracy, MakesComplexNumbersOfTheirParts) {
+TEST_P(Accuracy, MakesComplexNumbersOfTheirParts) {
   const MathArguments<double> arguments = RealMathArguments<double>(CoreOp::kComplex, 1000, 23);
   const Literal result = Run(CoreOp::kComplex, arguments);
   const auto values = result.values<Complex128>();
@@ -243,6 +249,8 @@ TEST_F(Accuracy, MakesComplexNumbersOfTheirParts) {
     EXPECT_EQ(std::memcmp(&values[i], parts, sizeof(parts)), 0) << parts[0] << ", " << parts[1];
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, Accuracy, testing::ValuesIn(kCpuAndCuda), NameOfBackend());
 
 }  // namespace
 }  // namespace tensord

@@ -1,8 +1,11 @@
 #ifndef TENSORD_TESTS_CONFORMANCE_CUDA_UNDER_TEST_H_
 #define TENSORD_TESTS_CONFORMANCE_CUDA_UNDER_TEST_H_
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <memory>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "backends/cuda/cuda_backend.h"
@@ -21,6 +24,9 @@ inline cuda::LibraryPaths CudaPathsUnderTest() {
           .driver_release_file = "/dev/null"};
 }
 
+// Tells whether the host plays the device.
+inline bool HostPlaysCuda() { return std::getenv("TENSORD_CUDA_LIBRARIES") == nullptr; }
+
 // Returns a backend on it. The libraries are never closed, and kernels are kept from one backend to the next.
 inline std::unique_ptr<Backend> MakeCudaUnderTest() {
   static cuda::Libraries* const libraries = cuda::Libraries::Open(CudaPathsUnderTest())->release();
@@ -29,6 +35,17 @@ inline std::unique_ptr<Backend> MakeCudaUnderTest() {
                            .tensor_bytes = int64_t{1} << 30,
                            .host_memory = HostBufferPool::Create(int64_t{1} << 30, 0),
                            .cubins = cubins});
+}
+
+// Sets what the device that the host plays does from now on (tests/hostcuda/README.md); nothing on a GPU.
+inline void SetHostCuda(const char* name, const std::string& value) {
+  static const auto set = [] {
+    void* const library =
+        HostPlaysCuda() ? dlopen(TENSORD_HOST_CUDA_FOLDER "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : nullptr;
+    return library == nullptr ? nullptr
+                              : reinterpret_cast<void (*)(const char*, const char*)>(dlsym(library, "hostCudaSet"));
+  }();
+  if (set != nullptr) set(name, value.c_str());
 }
 
 }  // namespace tensord

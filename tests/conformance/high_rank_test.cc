@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "backends/cpu/cpu_backend.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/reference/evaluator.h"
+#include "tests/conformance/backends_under_test.h"
 #include "tests/testlib/numbers/literal_compare.h"
 #include "tests/testlib/numbers/random_literal.h"
 #include "tests/testlib/runs/compiled_run.h"
@@ -37,8 +37,10 @@ std::string Text(const std::string& last) {
                       "\n  output \"y\" = %y\n}\n");
 }
 
-TEST(HighRanks, Run) {
-  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2});
+class HighRanks : public testing::TestWithParam<BackendUnderTest> {};
+
+TEST_P(HighRanks, Run) {
+  const std::unique_ptr<Backend> backend = GetParam().make();
   std::mt19937_64 random(1);
   const std::string zeros = Repeated("0"), ones = Repeated("1");
   const std::string lasts[] = {
@@ -71,6 +73,8 @@ TEST(HighRanks, Run) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, HighRanks, testing::ValuesIn(kCpuAndCuda), NameOfBackend());
 
 }  // namespace
 }  // namespace tensord

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
 #include "engine/ir/op_refusals.h"
 #include "engine/ir/printer.h"
@@ -20,6 +19,7 @@
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compile/compiler.h"
+#include "tests/conformance/backends_under_test.h"
 #include "tests/testlib/graphs/mutated_node.h"
 #include "tests/testlib/numbers/literal_compare.h"
 #include "tests/testlib/numbers/random_literal.h"
@@ -69,8 +69,13 @@ bool IsExact(const OpDef& op, DType result) {
   return op.op_class == OpClass::kPlain && !Is(op, CoreOp::kReduce) && !Is(op, CoreOp::kDotGeneral);
 }
 
-class MutatedNodes : public testing::Test {
+class MutatedNodes : public testing::TestWithParam<BackendUnderTest> {
  protected:
+  MutatedNodes() {
+    settings_ = {{.backend = backend_.get()}, {.backend = backend_.get(), .row_major = true}};
+    if (!GetParam().compiles) settings_.push_back({.backend = &hidden_, .row_major = true});
+  }
+
   // Returns the fault of a mutant, empty if there is none.
   std::string Check(const OpDef& op, const MutatedNode& node, Values values, std::mt19937_64* random) {
     Graph typed = node.graph;
@@ -130,17 +135,17 @@ class MutatedNodes : public testing::Test {
     return IsExact(op, (*want)[0].dtype()) ? Difference((*got)[0], (*want)[0], {}) : "";
   }
 
-  const std::unique_ptr<Backend> cpu_ = MakeCpuBackend({.threads = 2});
+  const std::unique_ptr<Backend> backend_ = GetParam().make();
   HiddenMemoryBackend hidden_;
-  const std::vector<CompiledRunOptions> settings_ = {
-      {.backend = cpu_.get()}, {.backend = cpu_.get(), .row_major = true}, {.backend = &hidden_, .row_major = true}};
+  std::vector<CompiledRunOptions> settings_;
   int64_t refused_ = 0, too_large_ = 0, guarded_ = 0, ran_ = 0;
 };
 
-TEST_F(MutatedNodes, AreRefusedByTheTableOrRun) {
+TEST_P(MutatedNodes, AreRefusedByTheTableOrRun) {
+  const uint64_t mutants = GetParam().compiles ? 1'500 : 40'000;
   std::vector<std::vector<NodeCase>> cases = SmallCases();
   int failures = 0;
-  for (uint64_t seed = 0; seed < 40'000 && failures < 20; ++seed) {
+  for (uint64_t seed = 0; seed < mutants && failures < 20; ++seed) {
     std::mt19937_64 random(seed);
     const std::vector<NodeCase>& of_op = cases[random() % cases.size()];
     ASSERT_FALSE(of_op.empty());
@@ -153,14 +158,17 @@ TEST_F(MutatedNodes, AreRefusedByTheTableOrRun) {
                   << PrintGraph(node.graph) << "sizes: " << absl::StrJoin(node.sizes, ", ", absl::PairFormatter("="));
   }
   // The mutations reach every way out, often.
-  EXPECT_GT(refused_, 5'000);
-  EXPECT_GT(guarded_, 500);
-  EXPECT_GT(ran_, 5'000);
+  const int64_t tenth = static_cast<int64_t>(mutants) / 10;
+  EXPECT_GT(refused_, tenth);
+  EXPECT_GT(guarded_, tenth / 10);
+  EXPECT_GT(ran_, tenth);
   RecordProperty("refused", absl::StrCat(refused_));
   RecordProperty("too_large", absl::StrCat(too_large_));
   RecordProperty("guarded", absl::StrCat(guarded_));
   RecordProperty("ran", absl::StrCat(ran_));
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, MutatedNodes, testing::ValuesIn(kCpuAndCuda), NameOfBackend());
 
 TEST(Declarations, RefuseEveryOtherDType) {
   for (const std::vector<NodeCase>& of_op : SmallCases()) {

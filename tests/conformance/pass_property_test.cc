@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/cpu_backend.h"
 #include "engine/exec/program/program_passes.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/passes/pipeline.h"
 #include "engine/reference/evaluator.h"
+#include "tests/conformance/backends_under_test.h"
 #include "tests/testlib/graphs/valid_graph.h"
 #include "tests/testlib/numbers/random_literal.h"
 #include "tests/testlib/property/random_case.h"
@@ -75,19 +75,24 @@ TEST(PassProperty, EachPassAloneKeepsWhatAGraphComputes) {
   }
 }
 
-TEST(PassProperty, IntegersKeepTheirBitsWhicheverPassRuns) {
-  const std::unique_ptr<Backend> cpu = MakeCpuBackend({.threads = 1});
-  std::vector<CompiledRunOptions> settings = {{.backend = cpu.get()}};
+class PassesOfIntegers : public testing::TestWithParam<BackendUnderTest> {};
+
+INSTANTIATE_TEST_SUITE_P(Backends, PassesOfIntegers, testing::ValuesIn(kCpuAndCuda), NameOfBackend());
+
+TEST_P(PassesOfIntegers, KeepTheirBits) {
+  const std::unique_ptr<Backend> backend = GetParam().make();
+  std::vector<CompiledRunOptions> settings = {{.backend = backend.get()}};
   for (const std::string& pass : PassNames()) {
-    settings.push_back({.backend = cpu.get(), .disabled_passes = {pass}});
+    settings.push_back({.backend = backend.get(), .disabled_passes = {pass}});
   }
   for (const Pass& pass : GraphPasses()) {
     if (!pass.on_by_default) {
-      settings.push_back({.backend = cpu.get(), .row_major = true, .enabled_passes = {std::string(pass.name)}});
+      settings.push_back({.backend = backend.get(), .row_major = true, .enabled_passes = {std::string(pass.name)}});
     }
   }
   std::mt19937_64 random(31);
-  for (int i = 0; i < 2000; ++i) {
+  const int graphs = GetParam().compiles ? 60 : 2000;
+  for (int i = 0; i < graphs; ++i) {
     const Graph typed = RandomValidGraph({.max_nodes = 30}, &random);
     std::vector<Literal> arguments;
     for (const GraphInput& input : typed.inputs()) {

@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/kernel/kernel.h"
 #include "engine/autodiff/differentiate.h"
 #include "engine/base/at.h"
 #include "engine/exec/memory/buffer_plan.h"
 #include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
+#include "tests/conformance/backends_under_test.h"
 #include "tests/testlib/graphs/bench_graphs.h"
 #include "tests/testlib/graphs/static_graph_builder.h"
 #include "tests/testlib/runs/liveness_optimum.h"
@@ -22,8 +22,9 @@ namespace tensord {
 namespace {
 
 // The most that a run may take, with all scratch of its kernels, relative to the values alive at once and the scratch
-// that an algorithm cannot do without, which the graph names. The workspace of a session, which kernels keep in the
-// processor's caches, is a few MiB however large the values are: it has a bound of its own.
+// that an algorithm cannot do without, which the graph names for the CPU; on other devices what kernels ask for. The
+// workspace of a session, which kernels keep in the processor's caches, is a few MiB however large the values are: it
+// has a bound of its own.
 constexpr double kMostOverOptimum = 1.15;
 
 // Returns the scratch that the kernel of each instruction asks for beside its operands and results.
@@ -54,16 +55,28 @@ struct Setting {
   std::vector<std::string> disabled_passes;
 };
 
-TEST(PeakMemory, IsCloseToWhatIsAliveOnTheGraphsOfTheBenchmarks) {
-  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
-  const std::vector<Setting> settings = {{"all passes", {}}, {"without fusion", {"fuse"}}};
+class PeakMemory : public testing::TestWithParam<BackendUnderTest> {
+ protected:
+  const std::unique_ptr<Backend> backend_ = GetParam().make();
+};
+
+// Each thread of the CPU has scratch of its own.
+INSTANTIATE_TEST_SUITE_P(Backends, PeakMemory,
+                         testing::Values(BackendUnderTest{"cpu", [] { return MakeCpuBackend({.threads = 1}); }},
+                                         kCpuAndCuda[1]),
+                         NameOfBackend());
+
+TEST_P(PeakMemory, IsCloseToWhatIsAliveOnTheGraphsOfTheBenchmarks) {
+  const bool is_cpu = !GetParam().compiles;
+  std::vector<Setting> settings = {{"all passes", {}}};
+  if (is_cpu) settings.push_back({"without fusion", {"fuse"}});
   for (const Setting& setting : settings) {
     std::cout << absl::StrFormat("%-28s %14s %14s %14s %7s %14s %8s %10s   (%s)\n", "graph", "planned", "values",
                                  "and needed", "ratio", "scratch", "without", "workspace", setting.name);
     for (const BenchGraph& bench : AllBenchGraphs()) {
       SCOPED_TRACE(bench.name);
       const auto program = Compile(bench.build(1), {.device = "cpu:0", .disabled_passes = setting.disabled_passes},
-                                   Fingerprint(), backend.get());
+                                   Fingerprint(), backend_.get());
       ASSERT_TRUE(program.ok()) << program.status();
       std::vector<ConcreteType> arguments;
       for (size_t i = 0; i < (*program)->program().inputs.size(); ++i) {
@@ -77,7 +90,8 @@ TEST(PeakMemory, IsCloseToWhatIsAliveOnTheGraphsOfTheBenchmarks) {
       const std::vector<int64_t> scratch = ScratchOf((*program)->program(), **bound);
       const std::vector<ExecInstruction>& instructions = (*program)->program().instructions;
       std::vector<int64_t> needed(instructions.size());
-      for (size_t i = 0; i < instructions.size(); ++i) {
+      if (!is_cpu) needed = scratch;
+      for (size_t i = 0; i < instructions.size() && is_cpu; ++i) {
         for (const NeededScratch& need : bench.needs) {
           if (instructions[i].op->name != need.op) continue;
           needed[i] = need.bytes;
@@ -95,10 +109,14 @@ TEST(PeakMemory, IsCloseToWhatIsAliveOnTheGraphsOfTheBenchmarks) {
                                    *std::max_element(scratch.begin(), scratch.end()), over(*without_scratch, values),
                                    (*bound)->workspace_bytes());
       EXPECT_LE(over(plan, optimum), kMostOverOptimum);
-      if (bench.needs.empty()) {
+      const bool needs_scratch =
+          is_cpu ? !bench.needs.empty() : std::any_of(scratch.begin(), scratch.end(), [](int64_t s) { return s > 0; });
+      if (!needs_scratch) {
         EXPECT_LE(over(*without_scratch, values), kMostOverOptimum);
       }
-      EXPECT_LE((*bound)->workspace_bytes(), cpu::kMaxWorkspaceBytes);
+      if (is_cpu) {
+        EXPECT_LE((*bound)->workspace_bytes(), cpu::kMaxWorkspaceBytes);
+      }
     }
   }
 }
@@ -125,11 +143,10 @@ Graph DeepGradient(int64_t kept_every) {
   return gradient.ok() ? *std::move(gradient) : Graph();
 }
 
-TEST(PeakMemory, OfADeepGradientFallsWithCheckpoints) {
-  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
+TEST_P(PeakMemory, OfADeepGradientFallsWithCheckpoints) {
   std::vector<int64_t> planned;
   for (const int64_t kept_every : {0, 8}) {
-    const auto program = Compile(DeepGradient(kept_every), {.device = "cpu:0"}, Fingerprint(), backend.get());
+    const auto program = Compile(DeepGradient(kept_every), {.device = "cpu:0"}, Fingerprint(), backend_.get());
     ASSERT_TRUE(program.ok()) << program.status();
     std::vector<ConcreteType> arguments;
     for (size_t i = 0; i < (*program)->program().inputs.size(); ++i) {

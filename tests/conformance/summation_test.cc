@@ -1,5 +1,5 @@
 // The error of sums, products and contractions against exact ones, on the terms that are hardest for naive loops,
-// through compiled programs of the CPU backend. Prints the worst cases, which docs/use/numerics.md quotes.
+// through compiled programs of each backend. Prints the worst cases, of which docs/use/numerics.md quotes the CPU's.
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "backends/cpu/cpu_backend.h"
 #include "engine/ops/scalar/scalar_math.h"
+#include "tests/conformance/backends_under_test.h"
 #include "tests/testlib/graphs/node_case.h"
 #include "tests/testlib/numbers/exact_real.h"
 #include "tests/testlib/runs/compiled_run.h"
@@ -175,9 +176,18 @@ std::vector<int64_t> ResultIndices(const Sum& sum, int64_t count) {
   return indices;
 }
 
-template <typename T>
+// Elements of T on one of kCpuAndCuda.
+template <typename T, size_t backend>
+struct On {
+  using Element = T;
+  static const BackendUnderTest& Device() { return kCpuAndCuda[backend]; }
+};
+
+template <typename Case>
 class Summation : public testing::Test {
  protected:
+  using T = typename Case::Element;
+
   Literal Run(CoreOp op, Attributes attrs, std::vector<Literal> operands) {
     NodeCase node_case{.name = "node", .op = &Def(op), .attrs = std::move(attrs)};
     for (const Literal& operand : operands) node_case.operands.push_back(operand.type());
@@ -221,14 +231,20 @@ class Summation : public testing::Test {
     return worst;
   }
 
-  const std::unique_ptr<Backend> backend_ = MakeCpuBackend({.threads = 2});
+  void Print(const char* what, const std::string& worst) {
+    std::printf("| %s | %s | %s | %s |\n", Case::Device().name.c_str(), std::string(Name(kDTypeOf<T>)).c_str(), what,
+                worst.c_str());
+  }
+
+  const std::unique_ptr<Backend> backend_ = Case::Device().make();
 };
 
-using ElementTypes = testing::Types<float, double, Complex64, Complex128, Float16, BFloat16>;
+using ElementTypes =
+    testing::Types<On<float, 0>, On<double, 0>, On<Complex64, 0>, On<Complex128, 0>, On<Float16, 0>, On<BFloat16, 0>,
+                   On<float, 1>, On<double, 1>, On<Complex64, 1>, On<Complex128, 1>, On<Float16, 1>, On<BFloat16, 1>>;
 TYPED_TEST_SUITE(Summation, ElementTypes);
 
 TYPED_TEST(Summation, ErrorOfASumGrowsWithTheLogarithmOfItsLength) {
-  using T = TypeParam;
   // Sixteen additions one after the other to a level of the cascade, which is sixteen times as long as the one before.
   constexpr double kFactor = 4;
   double worst = 0;
@@ -242,12 +258,11 @@ TYPED_TEST(Summation, ErrorOfASumGrowsWithTheLogarithmOfItsLength) {
       worst_case = absl::StrCat(ToString(sum), ", ", NameOf(terms));
     }
   }
-  std::printf("| %s | sum | %.3f u log2(2n) sum|x| | %s |\n", std::string(Name(kDTypeOf<T>)).c_str(), worst,
-              worst_case.c_str());
+  this->Print("sum", absl::StrFormat("%.3f u log2(2n) sum|x| | %s", worst, worst_case));
 }
 
 TYPED_TEST(Summation, MillionsOfTenthsHaveTheMeanOfATenth) {
-  using T = TypeParam;
+  using T = typename TypeParam::Element;
   // As many as the dtype can hold the sum of, and as there is time for.
   constexpr int64_t kCount = std::is_same_v<T, Float16> ? 500000 : sizeof(T) <= 4 ? 10000000 : 2000000;
   const Literal x = SumLiteral<T>(std::vector<double>(kCount, 0.1), {kCount});
@@ -258,7 +273,7 @@ TYPED_TEST(Summation, MillionsOfTenthsHaveTheMeanOfATenth) {
 }
 
 TYPED_TEST(Summation, ErrorOfAProductIsOneRoundingAFactor) {
-  using T = TypeParam;
+  using T = typename TypeParam::Element;
   double worst = 0;
   for (const Sum& product : {Sum{{100000}, {0}}, Sum{{300, 70}, {0}}, Sum{{300, 70}, {1}}, Sum{{5, 400, 3}, {0, 2}}}) {
     int64_t count = 1;
@@ -290,7 +305,7 @@ TYPED_TEST(Summation, ErrorOfAProductIsOneRoundingAFactor) {
   }
   // A complex product has up to sqrt(5) roundings.
   EXPECT_LE(worst, PartsOf<T>::kCount == 2 ? 2.24 : 1.0);
-  std::printf("| %s | product | %.3f n u |\n", std::string(Name(kDTypeOf<T>)).c_str(), worst);
+  this->Print("product", absl::StrFormat("%.3f n u", worst));
 }
 
 // a·b, whose terms are those of Terms times one, over k. OpenBLAS adds most of them, in an order of its own: without
@@ -298,7 +313,7 @@ TYPED_TEST(Summation, ErrorOfAProductIsOneRoundingAFactor) {
 double RoundingsInSequence(int64_t k) { return std::min(static_cast<double>(k), 4096 + static_cast<double>(k) / 16); }
 
 TYPED_TEST(Summation, ErrorOfAContractionIsThatOfItsParts) {
-  using T = TypeParam;
+  using T = typename TypeParam::Element;
   struct Product {
     int64_t m, k, n;
   };
@@ -351,8 +366,7 @@ TYPED_TEST(Summation, ErrorOfAContractionIsThatOfItsParts) {
       }
     }
   }
-  std::printf("| %s | dot_general | %.0f u sum|ab| | %s |\n", std::string(Name(kDTypeOf<T>)).c_str(), worst,
-              worst_case.c_str());
+  this->Print("dot_general", absl::StrFormat("%.0f u sum|ab| | %s", worst, worst_case));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "engine/ir/graph_builder.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compile/compiler.h"
+#include "tests/conformance/backends_under_test.h"
 #include "tests/testlib/graphs/parsed_graph.h"
 #include "tests/testlib/numbers/literal_compare.h"
 #include "tests/testlib/runs/compiled_run.h"
@@ -59,13 +60,19 @@ std::vector<Written> ExpandedOps() {
           {"triu", "", 1, {"f32[n,n]"}}};
 }
 
-TEST(WrittenOps, EveryInstructionKnowsTheOpThatItIsOf) {
-  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
+class WrittenOps : public testing::TestWithParam<BackendUnderTest> {
+ protected:
+  const std::unique_ptr<Backend> backend_ = GetParam().make();
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, WrittenOps, testing::ValuesIn(kCpuAndCuda), NameOfBackend());
+
+TEST_P(WrittenOps, EveryInstructionKnowsTheOpThatItIsOf) {
   for (const Written& written : ExpandedOps()) {
     const std::string text = TextOf(written.op, written.attrs, written.results, written.types);
     for (const bool row_major : {false, true}) {
       const auto program =
-          Compile(ParsedGraph(text), {.device = "cpu:0", .row_major = row_major}, Fingerprint(), backend.get());
+          Compile(ParsedGraph(text), {.device = "cpu:0", .row_major = row_major}, Fingerprint(), backend_.get());
       ASSERT_TRUE(program.ok()) << program.status() << text;
       int of_the_op = 0;
       for (const ExecInstruction& instruction : (*program)->program().instructions) {
@@ -78,42 +85,41 @@ TEST(WrittenOps, EveryInstructionKnowsTheOpThatItIsOf) {
   }
 }
 
-// The CPU, without one op.
+// A backend, without one op.
 class Lacking final : public Backend {
  public:
-  Lacking(Backend* cpu, absl::string_view lacks) : cpu_(*cpu), lacks_(lacks) {}
+  Lacking(Backend* whole, absl::string_view lacks) : whole_(*whole), lacks_(lacks) {}
 
-  absl::string_view kind() const override { return cpu_.kind(); }
-  DeviceDescription Describe() const override { return cpu_.Describe(); }
-  MemoryStats Memory() const override { return cpu_.Memory(); }
+  absl::string_view kind() const override { return whole_.kind(); }
+  DeviceDescription Describe() const override { return whole_.Describe(); }
+  MemoryStats Memory() const override { return whole_.Memory(); }
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
     if (op.name == lacks_) return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device has no ", lacks_));
-    return cpu_.Supports(op, operands, result);
+    return whole_.Supports(op, operands, result);
   }
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const override {
-    return cpu_.Prepare(segments);
+    return whole_.Prepare(segments);
   }
-  absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override { return cpu_.OpenSession(); }
-  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override { return cpu_.Allocate(size_bytes); }
+  absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override { return whole_.OpenSession(); }
+  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override { return whole_.Allocate(size_bytes); }
   absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) override {
-    return cpu_.Import(bytes, size_bytes, std::move(owner));
+    return whole_.Import(bytes, size_bytes, std::move(owner));
   }
   absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
-    return cpu_.Export(std::move(buffer));
+    return whole_.Export(std::move(buffer));
   }
   absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override {
-    return cpu_.Write(buffer, offset_bytes, bytes);
+    return whole_.Write(buffer, offset_bytes, bytes);
   }
-  absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) override { return cpu_.Copy(buffer); }
+  absl::StatusOr<std::shared_ptr<Buffer>> Copy(const Buffer& buffer) override { return whole_.Copy(buffer); }
 
  private:
-  Backend& cpu_;
+  Backend& whole_;
   const std::string lacks_;
 };
 
-TEST(WrittenOps, WhatADeviceLacksIsRefusedByTheOpThatNeedsIt) {
-  const std::unique_ptr<Backend> cpu = MakeCpuBackend({.threads = 1});
+TEST_P(WrittenOps, WhatADeviceLacksIsRefusedByTheOpThatNeedsIt) {
   const std::pair<absl::string_view, absl::string_view> needs[] = {
       {"tensord.linalg.v1.Inverse", "tensord.linalg.v1.Solve"},
       {"tensord.linalg.v1.Determinant", "tensord.linalg.v1.Lu"},
@@ -123,7 +129,7 @@ TEST(WrittenOps, WhatADeviceLacksIsRefusedByTheOpThatNeedsIt) {
       {"tensord.linalg.v1.MatrixRank", "tensord.linalg.v1.SvdValues"},
       {"tensord.einsum.v1.Einsum", "dot_general"}};
   for (const auto& [op, lacks] : needs) {
-    Lacking backend(cpu.get(), lacks);
+    Lacking backend(backend_.get(), lacks);
     for (const Written& written : ExpandedOps()) {
       if (written.op != op) continue;
       const absl::Status status =
@@ -141,25 +147,23 @@ TEST(WrittenOps, WhatADeviceLacksIsRefusedByTheOpThatNeedsIt) {
 }
 
 // A triangle beside elementwise ops is comparisons, which are fused with them.
-TEST(WrittenOps, SoItIsWithWhatPassesMakeOfAnOp) {
-  const std::unique_ptr<Backend> cpu = MakeCpuBackend({.threads = 1});
+TEST_P(WrittenOps, SoItIsWithWhatPassesMakeOfAnOp) {
   for (const absl::string_view op : {"tril", "triu"}) {
     const Graph graph = ParsedGraph(absl::Substitute(
         "graph \"g\" {\n  %x = input : f32[n,n]\n  %e = exp(%x)\n  %y = $0(%e)\n  output \"y\" = %y\n}\n", op));
-    const auto program = Compile(graph, {.device = "cpu:0"}, Fingerprint(), cpu.get());
+    const auto program = Compile(graph, {.device = "cpu:0"}, Fingerprint(), backend_.get());
     ASSERT_TRUE(program.ok()) << program.status();
     ASSERT_EQ((*program)->program().instructions.size(), 1u);
     EXPECT_EQ((*program)->program().instructions[0].op->name, "fused");
     EXPECT_EQ((*program)->program().instructions[0].written_op().name, op);
-    Lacking no_select(cpu.get(), "select");
+    Lacking no_select(backend_.get(), "select");
     const absl::Status refused = Compile(graph, {.device = "cpu:0"}, Fingerprint(), &no_select).status();
     EXPECT_EQ(DetailOf(refused).value_or(RefusalDetail{}).op, op) << refused;
     EXPECT_EQ(DetailOf(refused).value_or(RefusalDetail{}).node, "y");
   }
 }
 
-TEST(WrittenOps, ASingularMatrixIsTheInversesAndHasItsPlaceInTheBatch) {
-  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2});
+TEST_P(WrittenOps, ASingularMatrixIsTheInversesAndHasItsPlaceInTheBatch) {
   // Small matrices and large ones have kernels of their own.
   for (const int64_t n : {3, 40}) {
     Literal a = *Literal::Create({DType::kF64, {n, n, 2, 2}});
@@ -173,7 +177,7 @@ TEST(WrittenOps, ASingularMatrixIsTheInversesAndHasItsPlaceInTheBatch) {
           "graph \"g\" {\n  %x = input : f64[n,n,b,c]\n  %twice = add(%x, %x)\n"
           "  %y = tensord.linalg.v1.Inverse(%twice)\n  %z = negate(%y)\n  output \"z\" = %z\n}\n";
       const absl::Status status =
-          CompileAndRun(ParsedGraph(text), {.backend = backend.get(), .row_major = row_major}, {a}).status();
+          CompileAndRun(ParsedGraph(text), {.backend = backend_.get(), .row_major = row_major}, {a}).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
       const RefusalDetail detail = DetailOf(status).value_or(RefusalDetail{});
       EXPECT_EQ(detail.reason, "MATRIX_SINGULAR");
@@ -188,8 +192,7 @@ TEST(WrittenOps, ASingularMatrixIsTheInversesAndHasItsPlaceInTheBatch) {
 
 // A number that is not finite is no failure of these ops, but a result; nor is a singular matrix if nothing divides by
 // it.
-TEST(WrittenOps, CompositionsThatHaveAnAnswerForEveryMatrix) {
-  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2});
+TEST_P(WrittenOps, CompositionsThatHaveAnAnswerForEveryMatrix) {
   for (const double value : {0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     for (const Written& written : ExpandedOps()) {
       if (!absl::StrContains(written.op, "linalg") || (value == 0 && written.op == "tensord.linalg.v1.Inverse"))
@@ -211,7 +214,7 @@ TEST(WrittenOps, CompositionsThatHaveAnAnswerForEveryMatrix) {
       }
       const absl::Status status =
           CompileAndRun(ParsedGraph(TextOf(written.op, written.attrs, written.results, written.types)),
-                        {.backend = backend.get()}, arguments)
+                        {.backend = backend_.get()}, arguments)
               .status();
       EXPECT_TRUE(status.ok()) << written.op << " of " << value << ": " << status;
     }
@@ -277,7 +280,7 @@ absl::StatusOr<std::unique_ptr<cpu::Kernel>> MakeDiverging(const BoundInstructio
 
 constexpr cpu::FamilyKernel kExampleKernels[] = {{.op = "example.v1.Iterate", .make = &MakeDiverging}};
 
-TEST(WrittenOps, AnIterationThatDoesNotConvergeIsTheOpsThatTheClientWrote) {
+TEST(WrittenOpsOfTheCpu, AnIterationThatDoesNotConvergeIsTheOpsThatTheClientWrote) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1, .family_kernels = {kExampleKernels}});
   const absl::Span<const OpDef> families[] = {CoreOps(), kExampleOps};
   const OpRegistry registry(families);
