@@ -77,6 +77,43 @@ TEST_F(SectorsTest, TransposesAndRowsTouchNoSectorInVain) {
   EXPECT_GT(sectors, 15.0) << "rows go by vectors";
 }
 
+TEST_F(SectorsTest, WindowsAndPartsTouchNoSectorInVain) {
+  using Ints = std::vector<int64_t>;
+  // Rows of 512 bytes, wherever they begin.
+  const OpDef& gather = Def(CoreOp::kGather);
+  const Attributes rows = Attributes(gather.attrs)
+                              .Set("slice_sizes", Ints{128, 1})
+                              .Set("offset_dims", Ints{0})
+                              .Set("collapsed_slice_dims", Ints{1})
+                              .Set("start_index_map", Ints{1})
+                              .Set("index_vector_dim", int64_t{1});
+  EXPECT_LE(Traffic(gather, rows, {{DType::kF32, {128, 1000}}, {DType::kI32, {256}}}), 16.0);
+  const OpDef& concatenate = Def(CoreOp::kConcatenate);
+  EXPECT_LE(Traffic(concatenate, Attributes(concatenate.attrs).Set("dimension", int64_t{1}),
+                    {{DType::kF32, {256, 100}}, {DType::kF32, {256, 60}}}),
+            16.0);
+  const OpDef& pad = Def(CoreOp::kPad);
+  const Attributes edges = Attributes(pad.attrs)
+                               .Set("edge_padding_low", Ints{0, 3})
+                               .Set("edge_padding_high", Ints{0, 5})
+                               .Set("interior_padding", Ints{0, 0});
+  EXPECT_LE(Traffic(pad, edges, {{DType::kF32, {256, 100}}, {DType::kF32, {}}}), 16.0);
+  const OpDef& broadcast = Def(CoreOp::kBroadcastInDim);
+  EXPECT_LE(
+      Traffic(
+          broadcast,
+          Attributes(broadcast.attrs).Set("shape", std::vector<DimExpr>{256, 100}).Set("broadcast_dimensions", Ints{0}),
+          {{DType::kF32, {256}}}),
+      16.0);
+  // Tiles of a product: rows of 32 elements go to memory that is shared, from which all threads of a warp take what
+  // they need in a turn or two.
+  const OpDef& dot = Def(CoreOp::kDotGeneral);
+  const Attributes product =
+      Attributes(dot.attrs).Set("lhs_contracting_dimensions", Ints{1}).Set("rhs_contracting_dimensions", Ints{0});
+  EXPECT_LE(Traffic(dot, product, {{DType::kI32, {128, 64}}, {DType::kI32, {64, 128}}}), 8.0);
+  EXPECT_LE(turns_, 2.0);
+}
+
 TEST(CopyTilesTest, SidesAreTheFastestAxesOfEitherSide) {
   // [i, j] → [j, i] of 1000 x 600.
   const auto plain = TilesOf({{600, 1000, 1}, {1000, 1, 600}}, 4);
