@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -53,14 +54,18 @@ class RandomReductions {
   }
 
  private:
-  ValueId Reduction() {
+  Ints ReducedAxes() {
     Ints axes;
     const bool all = random_.Below(4) == 0;
     for (size_t d = 0; d < shape_.size(); ++d) {
       if (all || random_.Below(2) == 0) axes.push_back(static_cast<int64_t>(d));
     }
     if (axes.empty()) axes.push_back(random_.Below(static_cast<int64_t>(shape_.size())));
-    ValueId y = g_.Reduce(Kind(), Reduced(), axes);
+    return axes;
+  }
+
+  ValueId Reduction() {
+    ValueId y = g_.Reduce(Kind(), Reduced(), ReducedAxes());
     switch (random_.Below(5)) {
       case 0:
         return g_.Unary(CoreOp::kNegate, y);
@@ -76,7 +81,9 @@ class RandomReductions {
   }
 
   ValueId Reduced() {
-    switch (random_.Below(6)) {
+    switch (random_.Below(7)) {
+      case 6:
+        return g_.Binary(CoreOp::kSubtract, x_, Repeated());
       case 0:
         return g_.Binary(CoreOp::kMultiply, x_, x_);
       case 1:
@@ -90,8 +97,24 @@ class RandomReductions {
     }
   }
 
+  // A reduction that has to be done before anybody reads it, as itself or as a view.
+  ValueId Repeated() {
+    const Ints axes = ReducedAxes();
+    ValueId sums = g_.Reduce(Kind(), x_, axes);
+    g_.Output(absl::StrCat("before", num_before_++), sums);
+    if (random_.Below(2) == 0) {
+      sums = g_.Apply(CoreOp::kOptimizationBarrier, {sums}, StaticGraphBuilder::AttrsOf(CoreOp::kOptimizationBarrier));
+    }
+    Ints kept;
+    for (int64_t d = 0; d < static_cast<int64_t>(shape_.size()); ++d) {
+      if (std::find(axes.begin(), axes.end(), d) == axes.end()) kept.push_back(d);
+    }
+    return g_.Broadcast(sums, shape_, kept);
+  }
+
   RandomChoices random_;
   StaticGraphBuilder g_;
+  int num_before_ = 0;
   DType dtype_ = DType::kF32;
   Shape shape_;
   ValueId x_ = {};

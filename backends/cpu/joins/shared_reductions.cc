@@ -48,9 +48,9 @@ size_t CountReaders(absl::Span<const SegmentInstruction> segments, Slot slot, in
     if (!Reduces(segment.bound) || !OperandAt(segment, slot).has_value()) return s;
     int64_t results = 0;
     for (const ConcreteType& result : segment.bound.results) results += result.num_bytes();
-    const bool depends = std::any_of(segment.operands.begin(), segment.operands.end(), [&](Slot operand) {
-      return std::find(written.begin(), written.end(), operand) != written.end();
-    });
+    const auto is_written = [&](Slot read) { return std::find(written.begin(), written.end(), read) != written.end(); };
+    const bool depends = std::any_of(segment.operands.begin(), segment.operands.end(), is_written) ||
+                         std::any_of(segment.memory.begin(), segment.memory.end(), is_written);
     if (depends || results > bytes / kResultsPart) return s;
     written.insert(written.end(), segment.results.begin(), segment.results.end());
   }

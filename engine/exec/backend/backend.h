@@ -27,6 +27,8 @@ struct SegmentInstruction {
   BoundInstruction bound;
   absl::Span<const Slot> operands;
   absl::Span<const Slot> results;
+  // By operand, the slot that has the memory: another one if the operand is a view.
+  std::vector<Slot> memory;
   // The node that it computes, and the op that the client gave that node, for refusals.
   absl::string_view node;
   const OpDef* written = nullptr;

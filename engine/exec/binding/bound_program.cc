@@ -73,11 +73,25 @@ std::vector<int32_t> CountReaders(const ExecProgram& program) {
   return readers;
 }
 
+// Returns by slot the one that has its memory, which is another one for a view.
+std::vector<Slot> MemoryOfSlots(const ExecProgram& program, absl::Span<const std::optional<OperandView>> views) {
+  std::vector<Slot> memory(program.slot_types.size());
+  for (size_t s = 0; s < memory.size(); ++s) memory[s] = static_cast<Slot>(s);
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (!views[i].has_value()) continue;
+    const ExecInstruction& instruction = program.instructions[i];
+    memory[static_cast<size_t>(instruction.results[0])] = memory[static_cast<size_t>(instruction.operands[0])];
+  }
+  return memory;
+}
+
 // Returns the instructions that are to be run, with their sizes. Points into the program and the types.
 std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, absl::Span<const int32_t> segments,
+                                                 absl::Span<const std::optional<OperandView>> views,
                                                  const std::vector<ConcreteType>& types,
                                                  absl::Span<const std::unique_ptr<const MicroProgram>> micro_programs) {
   const std::vector<int32_t> num_readers = CountReaders(program);
+  const std::vector<Slot> memory = MemoryOfSlots(program, views);
   std::vector<SegmentInstruction> bound;
   bound.reserve(segments.size());
   for (const int32_t index : segments) {
@@ -90,7 +104,10 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, abs
         .results = instruction.results,
         .node = instruction.node,
         .written = &instruction.written_op()});
-    for (Slot slot : instruction.operands) segment.bound.operands.push_back(types[static_cast<size_t>(slot)]);
+    for (Slot slot : instruction.operands) {
+      segment.bound.operands.push_back(types[static_cast<size_t>(slot)]);
+      segment.memory.push_back(memory[static_cast<size_t>(slot)]);
+    }
     for (Slot slot : instruction.results) {
       segment.bound.results.push_back(types[static_cast<size_t>(slot)]);
       segment.num_readers.push_back(num_readers[static_cast<size_t>(slot)]);
@@ -160,7 +177,7 @@ absl::StatusOr<BoundProgram::Constants> BoundProgram::ConstantsThere() const {
 
 absl::Status BoundProgram::Prepare(int64_t most_operations, const RunOperations& before) {
   const std::vector<SegmentInstruction> instructions =
-      BindInstructions(program_, segments_, slot_types_, micro_programs_);
+      BindInstructions(program_, segments_, views_, slot_types_, micro_programs_);
   operations_ = OperationsOf(instructions);
   RETURN_IF_ERROR(CheckStopped());
   RunOperations run = before;
