@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backends/cuda/kernels/dot_kernel.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cuda {
@@ -36,6 +37,7 @@ BiasedProducts BiasedProducts::Find(absl::Span<const SegmentInstruction> segment
   for (size_t i = 0; i + 1 < segments.size(); ++i) {
     const int32_t product = ProductIn(segments[i + 1], segments[i]);
     if (product < 0) continue;
+    if (StopRequested()) break;  // for each is compiled; nobody wants the rest either
     absl::StatusOr<std::unique_ptr<Kernel>> kernel =
         MakeBiasedDotKernel(segments[i].bound, *segments[i + 1].bound.micro, product, context);
     if (!kernel.ok() || *kernel != nullptr) products.Join(i++, static_cast<size_t>(product), std::move(kernel));

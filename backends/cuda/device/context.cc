@@ -59,7 +59,8 @@ absl::Status Context::Enter() {
 
 absl::Status Context::Visit(absl::FunctionRef<absl::Status()> work) {
   CuContext before = nullptr;
-  RETURN_IF_ERROR(Check(driver_->cuCtxGetCurrent(&before), "cuCtxGetCurrent"));
+  // It may fail for what another context, which is current here, has done: that is not this one's loss.
+  if (driver_->cuCtxGetCurrent(&before) != kCuSuccess) before = nullptr;
   RETURN_IF_ERROR(Enter());
   const absl::Status worked = work();
   // One that has ended meanwhile is nobody's any more: whoever calls the driver enters a context first.

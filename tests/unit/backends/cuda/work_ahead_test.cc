@@ -319,9 +319,10 @@ TEST_F(WorkAheadTest, LoopsOfLibraryCallsAreCut) {
   constexpr int64_t kSide = 33, kBatch = 12;
   struct Loop {
     std::string results, call, function;
+    int64_t side = kSide;
   };
   const std::vector<Loop> loops = {{":2", "Qr(%x)", "cusolverDnXgeqrf"},
-                                   {"", "Cholesky(%x)", "cusolverDnXpotrf"},
+                                   {"", "Cholesky(%x)", "cusolverDnXpotrf", 257},
                                    {":3", "Svd(%x)", "cusolverDnXgesvd"},
                                    {":2", "Eigh(%x)", "cusolverDnXsyevd"},
                                    {":2", "Eig(%x)", "cusolverDnXgeev"},
@@ -330,13 +331,14 @@ TEST_F(WorkAheadTest, LoopsOfLibraryCallsAreCut) {
   const_cast<Solver*>(*libraries_->solver())->cusolverDnXsyevBatched = nullptr;
   most_ahead_ = kMost;
   const std::unique_ptr<Backend> backend = Made();
-  const ConcreteType type = {DType::kF32, {kSide, kSide, kBatch}};
-  std::vector<float> values(static_cast<size_t>(type.num_elements()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(i % 7) + (i % (kSide * kSide) % (kSide + 1) == 0 ? 200.0F : 0.0F);
-  }
   for (const Loop& loop : loops) {
     SCOPED_TRACE(loop.call);
+    const ConcreteType type = {DType::kF32, {loop.side, loop.side, kBatch}};
+    std::vector<float> values(static_cast<size_t>(type.num_elements()));
+    for (int64_t i = 0; i < type.num_elements(); ++i) {
+      const bool is_diagonal = i % (loop.side * loop.side) % (loop.side + 1) == 0;
+      values[static_cast<size_t>(i)] = static_cast<float>(i % 7) + (is_diagonal ? 2000.0F : 0.0F);
+    }
     const std::string text =
         absl::StrCat("graph \"g\" {\n  %x = input : ", ToString(type), "\n  %y", loop.results, " = tensord.linalg.v1.",
                      loop.call, "\n  output \"y\" = %y", loop.results.empty() ? "" : ":0", "\n}\n");
