@@ -27,7 +27,7 @@ struct SegmentInstruction {
   BoundInstruction bound;
   absl::Span<const Slot> operands;
   absl::Span<const Slot> results;
-  // By operand, the slot that has the memory: another one if the operand is a view.
+  // Slots that have the memory, by operand: another one than the operand if that is a view.
   std::vector<Slot> memory;
   // The node that it computes, and the op that the client gave that node, for refusals.
   absl::string_view node;
