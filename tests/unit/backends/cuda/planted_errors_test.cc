@@ -35,7 +35,8 @@ NvrtcResult PlantAndCreate(NvrtcProgram* program, const char* source, const char
   std::string text = source;
   {
     std::lock_guard lock(planting.mutex);
-    for (size_t at = text.find(planting.cut); at != text.npos; at = text.find(planting.cut, at)) {
+    const bool plants = !planting.cut.empty();
+    for (size_t at = text.find(planting.cut); plants && at != text.npos; at = text.find(planting.cut, at)) {
       if (planting.seen++ == planting.position) {
         text.replace(at, planting.cut.size(), planting.instead);
         at += planting.instead.size();
@@ -54,6 +55,7 @@ class PlantedErrorsTest : public BesideCpuTest {
     ThePlanting().create = std::exchange(table_->nvrtcCreateProgram, &PlantAndCreate);
   }
   void TearDown() override {
+    ThePlanting().cut.clear();
     table_->nvrtcCreateProgram = ThePlanting().create;
     for (const char* setting : {"CHECK", "MULTIPROCESSORS"}) hostCudaSet(setting, "");
     ResetDevice();
