@@ -48,6 +48,15 @@ inline void SetHostCuda(const char* name, const std::string& value) {
   if (set != nullptr) set(name, value.c_str());
 }
 
+// Kernels that are compiled while this lives are made many at a time, when the first of them is launched.
+class KernelsTogether {
+ public:
+  KernelsTogether() { SetHostCuda("TOGETHER", "1"); }
+  KernelsTogether(const KernelsTogether&) = delete;
+  KernelsTogether& operator=(const KernelsTogether&) = delete;
+  ~KernelsTogether() { SetHostCuda("TOGETHER", "0"); }
+};
+
 }  // namespace tensord
 
 #endif  // TENSORD_TESTS_CONFORMANCE_CUDA_UNDER_TEST_H_

@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "tests/hostcuda/host_settings.h"
@@ -16,6 +18,8 @@ extern char** environ;
 
 namespace tensord::cuda::host {
 namespace {
+
+std::atomic<long> g_compilations{0};
 
 // Runs a program with its standard error in a file. Returns its exit status, or -1.
 int RunProgram(const std::vector<std::string>& words, const std::string& errors) {
@@ -89,6 +93,45 @@ std::vector<std::string> CompilerCommand(const std::vector<std::string>& definit
   return words;
 }
 
+HostText HostTextOf(const std::string& source, const std::string& name) {
+  // Shared memory that a launch sizes is one array, whatever its name.
+  static const std::regex dynamic_shared(
+      R"(extern\s+__shared__\s+(?:__align__\([^)]*\)\s*)?([\w ]+?)\s*\b(\w+)\s*\[\s*\]\s*;)");
+  static const std::regex kernel(R"(__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\s*\()");
+  // Kernels of two texts may have one name.
+  static const std::regex linkage(R"x(extern\s+"C"\s+__global__)x");
+  HostText text;
+  text.source = "#line 1 \"" + name + "\"\n" +
+                std::regex_replace(
+                    std::regex_replace(source, dynamic_shared,
+                                       "\n#undef $2\n#define $2 (reinterpret_cast<$1*>(host_state.dynamic_shared))\n"),
+                    linkage, "__global__") +
+                "\n";
+  const std::sregex_iterator end;
+  for (std::sregex_iterator it(source.begin(), source.end(), kernel); it != end; ++it) {
+    text.kernels.push_back((*it)[1].str());
+  }
+  for (std::sregex_iterator it(source.begin(), source.end(), dynamic_shared); it != end; ++it) {
+    text.undefined += "#undef " + (*it)[2].str() + "\n";
+  }
+  return text;
+}
+
+std::string LibrarySource(const std::vector<const HostText*>& texts, bool is_checked) {
+  std::string source = std::string("#include \"tests/hostcuda/host_kernel") + (is_checked ? "_checks" : "") + ".h\"\n";
+  for (size_t place = 0; place < texts.size(); ++place) {
+    const HostText& text = *texts[place];
+    source += "namespace kernel_" + std::to_string(place) + " {\n" + text.source;
+    for (const std::string& kernel : text.kernels) {
+      source += "HOST_KERNEL(" + std::to_string(place) + ", " + kernel + ")\n";
+    }
+    source += "}\n" + text.undefined;
+  }
+  return source;
+}
+
+long Compilations() { return g_compilations; }
+
 bool CompileLibrary(std::vector<std::string> command, const std::string& source, std::string* library,
                     std::string* log) {
   TemporaryFolder folder;
@@ -99,6 +142,7 @@ bool CompileLibrary(std::vector<std::string> command, const std::string& source,
   const std::string source_path = folder.File("kernel.cc"), library_path = folder.File("kernel.so");
   const std::string errors_path = folder.File("errors");
   std::ofstream(source_path) << source;
+  ++g_compilations;
   command.insert(command.end(), {"-o", library_path, source_path, "-lm", "-lc", "-lgcc"});
   if (const int status = RunProgram(command, errors_path); status != 0) {
     *log += status < 0 ? "hostcuda: " + command[0] + " does not run\n" : ReadFile(errors_path);

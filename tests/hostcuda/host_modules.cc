@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "tests/hostcuda/host_memory.h"
 #include "tests/hostcuda/host_settings.h"
 #include "tests/hostcuda/host_streams.h"
+#include "tests/hostcuda/waiting_kernels.h"
 
 namespace tensord::cuda {
 
@@ -83,6 +85,43 @@ MemoryRange StaticsOf(void* library) {
       },
       &search);
   return search.found;
+}
+
+// Opens a library for its module. The module's owner, or its mutex, keeps others away.
+bool OpenModule(std::string_view library, CuModuleObject* module) {
+  module->library = OpenLibrary(library.data(), library.size());
+  if (module->library == nullptr) return false;
+  const auto state = reinterpret_cast<HostState* (*)()>(dlsym(module->library, "hostcuda_state"));
+  if (state == nullptr) return false;
+  module->state = state();
+  module->statics = StaticsOf(module->library);
+  return true;
+}
+
+// Finds a function's code in its module's library. False if it is not there.
+bool FindCode(CuFunctionObject* function) {
+  const CuModuleObject& module = *function->module;
+  const std::string suffix = std::to_string(module.place) + "_" + function->name;
+  const auto find = [&](const char* prefix) { return dlsym(module.library, (prefix + suffix).c_str()); };
+  function->run = reinterpret_cast<void (*)(void**)>(find("hostcuda_run_"));
+  const auto parameters = reinterpret_cast<const HostParameter* (*)()>(find("hostcuda_parameters_"));
+  if (function->run == nullptr || parameters == nullptr) return false;
+  function->parameters = parameters();
+  return true;
+}
+
+// Opens a promised library, and finds the function's code there. False if it cannot be compiled.
+bool KeepPromise(CuFunctionObject* function) {
+  CuModuleObject& module = *function->module;
+  std::lock_guard lock(module.mutex);
+  if (function->run != nullptr) return true;
+  if (module.library == nullptr) {
+    const WaitingKernels::Made made = WaitingKernels::Get().Make(module.promise);
+    if (made.library == nullptr) return false;
+    module.place = made.place;
+    if (!OpenModule(*made.library, &module)) return false;
+  }
+  return FindCode(function);
 }
 
 // The memory of a block that a launch sizes.
@@ -192,14 +231,14 @@ CuResult LoadModule(const void* image, std::shared_ptr<CuModuleObject>* module) 
   const bool is_of_generation = header.is_text != 0 || header.architecture / 10 == ComputeCapability() / 10;
   if (!is_of_generation || header.architecture > ComputeCapability()) return kCuNoBinaryForGpu;
   auto loaded = std::make_shared<CuModuleObject>();
-  loaded->library = OpenLibrary(static_cast<const char*>(image) + sizeof(header), header.library_bytes);
-  if (loaded->library == nullptr) return kCuInvalidImage;
-  const auto state = reinterpret_cast<HostState* (*)()>(dlsym(loaded->library, "hostcuda_state"));
-  if (state == nullptr) return kCuInvalidImage;
   loaded->waits = header.waits != 0;
   loaded->is_checked = header.is_checked != 0;
-  loaded->state = state();
-  loaded->statics = StaticsOf(loaded->library);
+  const char* const body = static_cast<const char*>(image) + sizeof(header);
+  if (header.is_promised != 0) {
+    loaded->promise = std::string(body, header.library_bytes);
+  } else if (!OpenModule({body, header.library_bytes}, loaded.get())) {
+    return kCuInvalidImage;
+  }
   *module = std::move(loaded);
   return kCuSuccess;
 }
@@ -209,18 +248,15 @@ CuResult FindFunction(const std::shared_ptr<CuModuleObject>& module, const char*
   std::lock_guard lock(module->mutex);
   CuFunction& known = module->functions[name];
   if (known == nullptr) {
-    const std::string suffix = name;
     auto found = std::make_shared<CuFunctionObject>();
     found->name = name;
     found->module = module;
-    found->run = reinterpret_cast<void (*)(void**)>(dlsym(module->library, ("hostcuda_run_" + suffix).c_str()));
-    const auto parameters =
-        reinterpret_cast<const HostParameter* (*)()>(dlsym(module->library, ("hostcuda_parameters_" + suffix).c_str()));
-    if (found->run == nullptr || parameters == nullptr) {
-      module->functions.erase(suffix);
+    // The key of a promised library ends with the source of one that has this text alone.
+    const std::string exported = "HOST_KERNEL(0, " + found->name + ")\n";
+    if (!module->promise.empty() ? module->promise.find(exported) == std::string::npos : !FindCode(found.get())) {
+      module->functions.erase(found->name);
       return kCuNotFound;
     }
-    found->parameters = parameters();
     known = Functions().Add(std::move(found));
   }
   *function = known;
@@ -236,6 +272,7 @@ CuResult EnqueueLaunch(const std::shared_ptr<CuFunctionObject>& function, const 
   }
   if (threads == 0 || threads > kMaxThreads || block.z > 64) return kCuInvalidValue;
   if (shared_bytes > static_cast<unsigned>(function->max_dynamic_shared)) return kCuInvalidValue;
+  if (!KeepPromise(function.get())) return kCuInvalidImage;
   auto running = std::make_shared<Running>();
   running->function = function;
   running->launch = launch;

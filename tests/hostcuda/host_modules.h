@@ -14,7 +14,8 @@
 
 namespace tensord::cuda {
 
-// A library of kernels that the device's NVRTC has made. Runs one launch at a time, as its HostState is one.
+// A library of kernels that the device's NVRTC has made, or has promised: then it is opened for the first launch. Runs
+// one launch at a time, as its HostState is one.
 struct CuModuleObject {
   CuModuleObject() = default;
   CuModuleObject(const CuModuleObject&) = delete;
@@ -22,6 +23,8 @@ struct CuModuleObject {
   ~CuModuleObject();
 
   host::Context* const context = &host::Context::Get();  // that of the thread that made it
+  std::string promise;  // WaitingKernels knows the library by it; empty: it is open
+  size_t place = 0;     // of the text in the library
   void* library = nullptr;
   bool waits = false;  // some kernel has barriers or shuffles
   bool is_checked = false;
@@ -45,12 +48,13 @@ namespace host {
 
 inline constexpr int kMaxSharedBytes = 227 * 1024, kSharedBytes = 48 * 1024;
 
-// The bytes of an image are this, then the library.
+// The bytes of an image are this, then the library, whose one text is at place 0.
 struct ImageHeader {
   char magic[8];  // kImageMagic
   int architecture;
   int waits, is_checked;
-  int is_text;  // PTX, for its architecture and all later ones
+  int is_text;      // PTX, for its architecture and all later ones
+  int is_promised;  // the key of a waiting kernel comes in the library's place
   unsigned long library_bytes;
 };
 inline constexpr char kImageMagic[9] = "HOSTCUDA";

@@ -15,6 +15,7 @@
 #include "tests/hostcuda/host_exports.h"
 #include "tests/hostcuda/host_modules.h"
 #include "tests/hostcuda/host_settings.h"
+#include "tests/hostcuda/waiting_kernels.h"
 
 namespace tensord::cuda {
 namespace host {
@@ -82,22 +83,6 @@ bool ReadOptions(int num_options, const char* const* options, CompileOptions* re
   return false;
 }
 
-std::string HostSource(const NvrtcProgramObject& program, bool is_checked) {
-  // Shared memory that a launch sizes is one array, whatever its name.
-  static const std::regex dynamic_shared(
-      R"(extern\s+__shared__\s+(?:__align__\([^)]*\)\s*)?([\w ]+?)\s*\b(\w+)\s*\[\s*\]\s*;)");
-  static const std::regex kernel(R"(__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\s*\()");
-  std::string text = std::string("#include \"tests/hostcuda/host_kernel") + (is_checked ? "_checks" : "") +
-                     ".h\"\nnamespace kernel {\n#line 1 \"" + program.name + "\"\n";
-  text += std::regex_replace(program.source, dynamic_shared,
-                             "\n#undef $2\n#define $2 (reinterpret_cast<$1*>(host_state.dynamic_shared))\n");
-  text += "\n";
-  for (std::sregex_iterator it(program.source.begin(), program.source.end(), kernel), end; it != end; ++it) {
-    text += "HOST_KERNEL(" + (*it)[1].str() + ")\n";
-  }
-  return text + "}\n";
-}
-
 Images& Images::Get() {
   static Images* const images = new Images;
   return *images;
@@ -125,18 +110,14 @@ std::shared_ptr<const ImageFolder> Images::Folder() {
   return folder_;
 }
 
-long Images::compilations() {
-  std::lock_guard lock(mutex_);
-  return compilations_;
-}
-
 NvrtcResult Images::Compile(const CompileOptions& options, NvrtcProgramObject* program) {
   const bool is_checked = Settings::Get().IsOn("CHECK");
   if (options.contracts) {
     program->log += "hostcuda: --fmad=false is missing: NVIDIA's compiler would contract what this one does not\n";
     return kNvrtcInvalidOption;
   }
-  const std::string source = HostSource(*program, is_checked);
+  const HostText text = HostTextOf(program->source, program->name);
+  const std::string source = LibrarySource({&text}, is_checked);
   const std::vector<std::string> command = CompilerCommand(options.definitions, is_checked);
   const std::string key = KeyOf(source, command, options.architecture);
   program->is_machine_code = options.is_machine_code;
@@ -146,17 +127,19 @@ NvrtcResult Images::Compile(const CompileOptions& options, NvrtcProgramObject* p
     Keep(key, program->image);
     return kNvrtcSuccess;
   }
-  {
-    std::lock_guard lock(mutex_);
-    ++compilations_;
+  const bool is_promised = Settings::Get().IsOn("TOGETHER");
+  std::string body;
+  if (is_promised) {
+    WaitingKernels::Get().Add(key, {text, command, is_checked});
+    body = key;
+  } else if (!CompileLibrary(command, source, &body, &program->log)) {
+    return kNvrtcCompilation;
   }
-  std::string library;
-  if (!CompileLibrary(command, source, &library, &program->log)) return kNvrtcCompilation;
-  ImageHeader header = {{}, options.architecture, Waits(program->source), is_checked, 0, library.size()};
+  ImageHeader header = {{}, options.architecture, Waits(program->source), is_checked, 0, is_promised, body.size()};
   std::memcpy(header.magic, kImageMagic, sizeof(header.magic));
-  program->image = std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + library;
+  program->image = std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + body;
   Keep(key, program->image);
-  kept->Write(key, program->image);
+  if (!is_promised) kept->Write(key, program->image);
   return kNvrtcSuccess;
 }
 
@@ -171,7 +154,7 @@ using host::Programs;
   const std::shared_ptr<NvrtcProgramObject> program = Programs().Find(handle);                              \
   if (program == nullptr) return kNvrtcInvalidProgram
 
-HOST_CUDA_EXPORT long hostCudaCompilations() { return host::Images::Get().compilations(); }
+HOST_CUDA_EXPORT long hostCudaCompilations() { return host::Compilations(); }
 
 HOST_CUDA_EXPORT NvrtcResult nvrtcVersion(int* major, int* minor) {
   if (const int injected = Calls::Get().Count(__func__, kNvrtcOutOfMemory); injected != 0) return injected;

@@ -31,19 +31,14 @@ struct CompileOptions {
 // Reads NVRTC's options. False, with words in the log, for one that is unknown or has no such value.
 bool ReadOptions(int num_options, const char* const* options, CompileOptions* read, std::string* log);
 
-// Returns the source of a library: the kernels' text between our headers and the exports.
-std::string HostSource(const NvrtcProgramObject& program, bool is_checked);
-
 // Images by source and options: the same text is compiled once in a process, and once in all processes that share the
 // folder of the setting IMAGES. Thread-safe.
 class Images {
  public:
   static Images& Get();
 
-  // Compiles, or takes what is known. Returns an NVRTC result.
+  // Compiles, or takes what is known, or promises what WaitingKernels will compile. Returns an NVRTC result.
   NvrtcResult Compile(const CompileOptions& options, NvrtcProgramObject* program);
-  // Returns how often this process has run the host's compiler.
-  long compilations();
 
  private:
   bool Find(const std::string& key, std::string* image);
@@ -54,7 +49,6 @@ class Images {
   std::mutex mutex_;
   std::map<std::string, std::string> images_;
   std::shared_ptr<const ImageFolder> folder_;
-  long compilations_ = 0;
 };
 
 }  // namespace host

@@ -51,15 +51,18 @@ absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program,
   return literals;
 }
 
-absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRunOptions& options,
-                                                   const std::vector<Literal>& arguments) {
+absl::StatusOr<CompiledProgramPtr> CompileAlone(Graph graph, const CompiledRunOptions& options) {
   const CompileSettings settings{.device = "test:0",
                                  .row_major = options.row_major,
                                  .disabled_passes = options.disabled_passes,
                                  .enabled_passes = options.enabled_passes};
   const ProgramKey key = MakeProgramKey(graph, settings);
-  ASSIGN_OR_RETURN(const CompiledProgramPtr program,
-                   Compile(std::move(graph), settings, key.fingerprint, options.backend));
+  return Compile(std::move(graph), settings, key.fingerprint, options.backend);
+}
+
+absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRunOptions& options,
+                                                   const std::vector<Literal>& arguments) {
+  ASSIGN_OR_RETURN(const CompiledProgramPtr program, CompileAlone(std::move(graph), options));
   return RunCompiled(*program, arguments);
 }
 

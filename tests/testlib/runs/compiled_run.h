@@ -19,6 +19,9 @@ struct CompiledRunOptions {
   std::vector<std::string> enabled_passes = {};
 };
 
+// Compiles an untyped graph for its backend, as the server does.
+absl::StatusOr<CompiledProgramPtr> CompileAlone(Graph graph, const CompiledRunOptions& options);
+
 // Compiles an untyped graph and runs it once through the same steps as the server. Literals are column-major on both
 // sides, whatever the options say about the bytes in between.
 absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRunOptions& options,

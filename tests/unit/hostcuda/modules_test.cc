@@ -141,6 +141,65 @@ TEST_F(HostImagesTest, AFolderThatCannotBeUsedChangesNothing) {
   EXPECT_TRUE(Entries().empty());
 }
 
+// Kernels that are compiled when the first of them is launched.
+class WaitingKernelsTest : public HostModulesTest {
+ protected:
+  void SetUp() override {
+    HostModulesTest::SetUp();
+    cuda.hostCudaSet("IMAGES", "none");
+    cuda.hostCudaSet("TOGETHER", "1");
+  }
+  void TearDown() override {
+    cuda.hostCudaSet("TOGETHER", "");
+    cuda.hostCudaSet("IMAGES", "");
+    HostModulesTest::TearDown();
+  }
+  // A text with a function, shared memory of the launch, and a definition, whose names all texts use.
+  static std::string TextOf(int value) {
+    const std::string number = std::to_string(value);
+    return "#define NUMBER " + number + "\n__device__ int Number() { return NUMBER; }\n" +
+           "extern \"C\" __global__ void number(int* x) { extern __shared__ int " + (value % 2 == 0 ? "a" : "b") +
+           "[]; " + (value % 2 == 0 ? "int b = 0; a[0] = b;" : "int a = 0; b[0] = a;") + " *x = Number(); }";
+  }
+  int Number(CuFunction function) {
+    CuAddress x = Device(sizeof(int));
+    EXPECT_EQ(Launch(function, a, 1, 1, {&x}, 16), kCuSuccess);
+    const int number = Read<int>(x, 1)[0];
+    EXPECT_EQ(cuda.cuMemFree_v2(x), kCuSuccess);
+    return number;
+  }
+};
+
+TEST_F(WaitingKernelsTest, AreMadeInOneCall) {
+  const long before = cuda.hostCudaCompilations();
+  std::vector<CuFunction> functions;
+  for (int i = 70; i < 75; ++i) functions.push_back(Kernel(TextOf(i), "number"));
+  EXPECT_NE(Kernel(TextOf(70), "number"), functions[0]) << "a module of its own";
+  EXPECT_EQ(cuda.hostCudaCompilations(), before);
+  for (int i = 70; i < 75; ++i) EXPECT_EQ(Number(functions[static_cast<size_t>(i - 70)]), i);
+  EXPECT_EQ(cuda.hostCudaCompilations(), before + 1);
+  EXPECT_EQ(Number(Kernel(TextOf(72), "number")), 72);
+  EXPECT_EQ(cuda.hostCudaCompilations(), before + 1) << "it is known";
+}
+
+TEST_F(WaitingKernelsTest, OnesThatAreWrongFailAlone) {
+  const CuFunction first = Kernel(TextOf(80), "number");
+  const CuFunction wrong = Kernel("extern \"C\" __global__ void number(int* x) { *x = nothing; }", "number");
+  const CuFunction last = Kernel(TextOf(81), "number");
+  CuAddress x = Device(sizeof(int));
+  EXPECT_EQ(Launch(wrong, a, 1, 1, {&x}), kCuInvalidImage);
+  EXPECT_EQ(cuda.cuMemFree_v2(x), kCuSuccess);
+  EXPECT_EQ(Number(first), 80);
+  EXPECT_EQ(Number(last), 81);
+
+  std::string cubin;
+  ASSERT_EQ(Compile(TextOf(82), Options("-arch=sm_90"), &cubin, nullptr), kNvrtcSuccess);
+  CuModule module = nullptr;
+  CuFunction function = nullptr;
+  ASSERT_EQ(cuda.cuModuleLoadData(&module, cubin.data()), kCuSuccess);
+  EXPECT_EQ(cuda.cuModuleGetFunction(&function, module, "numbe"), kCuNotFound);
+}
+
 TEST_F(HostModulesTest, RefusesWhatIsNoImageOrForAnotherDevice) {
   CuModule module = nullptr;
   EXPECT_EQ(cuda.cuModuleLoadData(&module, "no image"), kCuInvalidImage);

@@ -1,15 +1,19 @@
 // Every text that the backend makes for a program, under NVIDIA's compiler: for each generation without a warning and
 // without a spill, in as many registers as its kind may have.
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/testlib/cuda/generations.h"
 #include "tests/testlib/cuda/nvrtc.h"
+#include "tests/testlib/graphs/node_case.h"
+#include "tests/testlib/runs/compiled_run.h"
 #include "tests/unit/backends/cuda/beside_cpu.h"
 
 namespace tensord::cuda {
@@ -124,6 +128,56 @@ TEST_F(EveryTextTest, Transforms) {
                       : " {kind = rfft, axes = [0], norm = ortho}");
   }
   ExpectAllFit(22, 16);
+}
+
+// Returns a text's form: the text without its numbers, which are sizes, strides and names of values.
+std::string FormOf(const std::string& text) {
+  std::string form;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!absl::ascii_isdigit(text[i])) {
+      form += text[i];
+    } else if (form.empty() || form.back() != '#') {
+      form += '#';
+    }
+  }
+  return form;
+}
+
+// One text of each form that core ops have, of a fraction of the forms.
+class EveryFormTest : public EveryTextTest, public testing::WithParamInterface<int> {
+ public:
+  static constexpr int kParts = 4;
+
+ protected:
+  // No kernel is launched, so that the host's compiler makes none.
+  void SetUp() override {
+    EveryTextTest::SetUp();
+    hostCudaSet("TOGETHER", "1");
+  }
+  void TearDown() override {
+    hostCudaSet("TOGETHER", "");
+    EveryTextTest::TearDown();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Parts, EveryFormTest, testing::Range(1, EveryFormTest::kParts + 1));
+
+TEST_P(EveryFormTest, OfCoreOps) {
+  for (const NodeCase& node_case : CoreOpCases()) {
+    for (const bool row_major : {false, true}) {
+      const auto program = CompileAlone(GraphOf(node_case), {.backend = backend_.get(), .row_major = row_major});
+      EXPECT_TRUE(program.ok() || ReasonOf(program.status()) == "UNSUPPORTED_ON_DEVICE")
+          << node_case.name << ": " << program.status();
+    }
+  }
+  std::map<std::string, std::string> by_form;
+  for (const std::string& text : texts_) by_form.emplace(FormOf(text), text);
+  EXPECT_GT(by_form.size(), 1000u) << "of " << texts_.size() << " texts";
+  std::set<std::string> mine;
+  int turn = 0;
+  for (const auto& [form, text] : by_form) {
+    if (++turn % kParts + 1 == GetParam()) mine.insert(text);
+  }
+  ExpectFitsGenerations(mine, 128);
 }
 
 }  // namespace
