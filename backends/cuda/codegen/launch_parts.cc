@@ -6,8 +6,6 @@
 namespace tensord {
 namespace {
 
-constexpr int64_t kLeastBlocksOfPart = 2;  // a processor
-
 // Steps by the kind of the instruction: elements come from a cache, and functions are of some dozens of instructions.
 double StepsByKind(MicroKind kind) {
   switch (kind) {

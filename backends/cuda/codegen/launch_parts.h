@@ -8,6 +8,9 @@
 
 namespace tensord {
 
+// The blocks that a part of a launch has for each processor, at least.
+inline constexpr int64_t kLeastBlocksOfPart = 2;
+
 // Returns the parts of a launch of so many steps and blocks (CudaLaunch::parts), since nothing stops a launch. A step
 // is what a lane of a processor does in a cycle or two: a guess, and parts that take some times longer than meant, or
 // are short, do no harm. Each part has blocks for every processor.

@@ -18,6 +18,8 @@ struct CudaOptions {
   int64_t max_shared_bytes = 48 * 1024;  // a block's shared memory
   int64_t pointer_alignment_bytes = 16;  // of every pointer; at least an element's size
   int64_t points_per_split = 32768;      // what a block has at least where a reduced range is cut
+  int64_t terms_per_share = 4096;        // likewise where blocks share the sums of a product
+  int64_t most_shared_sums = 4194304;    // that are kept in scratch memory then
   // Steps of each processor (CudaLaunchParts) that a launch has at most, where it can be cut: some 10 ms.
   int64_t steps_per_launch = 1280000000;
 };

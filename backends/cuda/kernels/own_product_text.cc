@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,14 +40,19 @@ class OwnProductPrinter {
         result_(result),
         options_(options),
         arithmetic_(algebra, operands, result, &lines_.prelude()),
-        tiles_{ProductTile(space.Size(kRows)), ProductTile(space.Size(kColumns))} {}
+        tiles_{ProductTile(space.Size(kRows)), ProductTile(space.Size(kColumns))},
+        row_tiles_(CeilDiv(space.Size(kRows), tiles_[kLhs])),
+        column_tiles_(CeilDiv(space.Size(kColumns), tiles_[kRhs])),
+        num_tiles_(row_tiles_ * column_tiles_ * space.Size(kBatch)) {
+    ShareSums();
+  }
 
   KernelText Print() {
-    const int64_t row_tiles = CeilDiv(space_.Size(kRows), tiles_[kLhs]);
-    const int64_t column_tiles = CeilDiv(space_.Size(kColumns), tiles_[kRhs]);
-    const int64_t count = row_tiles * column_tiles * space_.Size(kBatch);
-    const int64_t parts = CudaLaunchParts(Steps(), count, options_);
-    const int64_t blocks = std::min(count, parts * options_.num_processors * kProductBlocksPerProcessor);
+    const int64_t all = num_tiles_ * shares_;
+    // Blocks that add to the same slot are in launches that follow one another.
+    const int64_t parts = std::max(CudaLaunchParts(Steps(), all, options_), CeilDiv(shares_, slots_));
+    const int64_t blocks =
+        is_shared() ? all : std::min(all, parts * options_.num_processors * kProductBlocksPerProcessor);
     KernelText text;
     text.launches.push_back(
         {.entry = "product", .blocks = blocks, .threads_per_block = kProductThreads, .parts = parts});
@@ -54,24 +60,101 @@ class OwnProductPrinter {
     if (arithmetic_.uses_functions()) lines_.Raw(ProductArithmetic::kFunctions);
     lines_.Open("extern \"C\" __global__ void __launch_bounds__(", kProductThreads, ") product(",
                 parts > 1 ? "u64 first_block, " : "", "const ", memory, "* __restrict__ lhs, const ", memory,
-                "* __restrict__ rhs, ", CudaStorage(result_), "* __restrict__ result)");
+                "* __restrict__ rhs, ", is_shared() ? arithmetic_.type() : std::string(CudaStorage(result_)),
+                "* __restrict__ ", is_shared() ? "slots" : "result", ")");
     const std::string& type = arithmetic_.type();
     lines_.Line("__shared__ ", type, " a[", kSlice * Pitch(kLhs), "], b[", kSlice * Pitch(kRhs), "];");
     lines_.Line("const u32 tr = threadIdx.x % ", kThreadsASide, "u, tc = threadIdx.x / ", kThreadsASide, "u;");
-    lines_.Open("for (u64 t = ", parts > 1 ? "first_block + " : "", "blockIdx.x; t < ", count, "ull; t += ", blocks,
+    lines_.Open("for (u64 t = ", parts > 1 ? "first_block + " : "", "blockIdx.x; t < ", all, "ull; t += ", blocks,
                 "ull)");
-    lines_.Line("const u64 row = t % ", row_tiles, "ull * ", tiles_[kLhs], "ull, column = t / ", row_tiles, "ull % ",
-                column_tiles, "ull * ", tiles_[kRhs], "ull;");
-    if (space_.Size(kBatch) > 1) lines_.Line("const u64 batch = t / ", row_tiles * column_tiles, "ull;");
+    if (is_shared()) lines_.Line("const u64 tile = t % ", num_tiles_, "ull, share = t / ", num_tiles_, "ull;");
+    WriteTile(is_shared() ? "tile" : "t");
     WriteSums();
-    WriteResults();
+    if (is_shared()) {
+      WriteSlots();
+    } else {
+      lines_.Line("const i64 base = ", ResultOffset(kBatch, "batch"), ";");
+      OverSums();
+      WriteResult(absl::StrCat("row + tr + r * ", kThreadsASide, "u"),
+                  absl::StrCat("column + tc + c * ", kThreadsASide, "u"), absl::StrCat(result_name_, "[r][c]"));
+      CloseOver();
+    }
     lines_.Close();
     lines_.Close();
+    if (is_shared()) WriteJoin(&text);
     text.source = lines_.Source();
     return text;
   }
 
  private:
+  bool is_shared() const { return shares_ > 1; }
+  int64_t tile_elements() const { return tiles_[kLhs] * tiles_[kRhs]; }
+
+  // Lets blocks share the sums of a tile where there are fewer tiles than the device, or a cut launch, wants blocks.
+  void ShareSums() {
+    const int64_t terms = space_.Size(kSummed), elements = num_tiles_ * tile_elements();
+    if (terms < 2 * options_.terms_per_share || elements > options_.most_shared_sums) return;
+    const int64_t parts = CudaLaunchParts(Steps(), std::numeric_limits<int64_t>::max(), options_);
+    const int64_t wanted = CeilDiv(parts * options_.num_processors * kLeastBlocksOfPart, num_tiles_);
+    const int64_t most = terms / options_.terms_per_share;
+    terms_of_block_ = RoundUp(CeilDiv(terms, std::clamp<int64_t>(wanted, 1, most)), kSlice * kSlicesOfAPart);
+    shares_ = CeilDiv(terms, terms_of_block_);
+    slots_ = std::min(shares_, options_.most_shared_sums / elements);
+  }
+
+  // Declares the first row, the first column and the batch of a tile.
+  void WriteTile(const std::string& tile) {
+    lines_.Line("const u64 row = ", tile, " % ", row_tiles_, "ull * ", tiles_[kLhs], "ull, column = ", tile, " / ",
+                row_tiles_, "ull % ", column_tiles_, "ull * ", tiles_[kRhs], "ull;");
+    if (space_.Size(kBatch) > 1) lines_.Line("const u64 batch = ", tile, " / ", row_tiles_ * column_tiles_, "ull;");
+  }
+
+  // Writes a block's sums into its tile's slot, or adds them to those of a launch before.
+  void WriteSlots() {
+    lines_.Line(arithmetic_.type(), "* const slot = slots + (tile * ", slots_, "ull + share % ", slots_, "ull) * ",
+                tile_elements(), "ull;");
+    OverSums();
+    lines_.Line(arithmetic_.type(), "& sum = slot[tr + r * ", kThreadsASide, "u + (tc + c * ", kThreadsASide, "u) * ",
+                tiles_[kLhs], "u];");
+    const std::string mine = absl::StrCat(result_name_, "[r][c]");
+    if (shares_ == slots_) {
+      lines_.Line("sum = ", mine, ";");
+    } else {
+      lines_.Line("sum = share < ", slots_, "ull ? ", mine, " : ", arithmetic_.Add("sum", mine), ";");
+    }
+    CloseOver();
+  }
+
+  // Prints the entry that adds up the slots of each tile, in order.
+  void WriteJoin(KernelText* text) {
+    text->launches[0].arguments = {0, 1, 3};
+    text->scratch_bytes = num_tiles_ * slots_ * tile_elements() * arithmetic_.type_bytes();
+    text->spread = absl::StrCat("and sums of ", terms_of_block_, " terms");
+    const int64_t all = num_tiles_ * tile_elements();
+    const int64_t blocks =
+        std::min(CeilDiv(all, kProductThreads), options_.num_processors * kProductBlocksPerProcessor);
+    text->launches.push_back(
+        {.entry = "join", .blocks = blocks, .threads_per_block = kProductThreads, .arguments = {2, 3}});
+    const std::string& type = arithmetic_.type();
+    lines_.Open("extern \"C\" __global__ void __launch_bounds__(", kProductThreads, ") join(", CudaStorage(result_),
+                "* __restrict__ result, const ", type, "* __restrict__ slots)");
+    lines_.Open("for (u64 e = blockIdx.x * ", kProductThreads, "ull + threadIdx.x; e < ", all,
+                "ull; e += ", blocks * kProductThreads, "ull)");
+    lines_.Line("const u64 tile = e / ", tile_elements(), "ull, place = e % ", tile_elements(), "ull;");
+    WriteTile("tile");
+    lines_.Line("const ", type, "* const first = slots + tile * ", slots_ * tile_elements(), "ull + place;");
+    lines_.Line(type, " sum = *first;");
+    lines_.Raw("#pragma unroll 4");
+    lines_.Open("for (u64 s = 1; s < ", slots_, "ull; ++s)");
+    lines_.Line("sum = ", arithmetic_.Add("sum", absl::StrCat("first[s * ", tile_elements(), "ull]")), ";");
+    lines_.Close();
+    lines_.Line("const i64 base = ", ResultOffset(kBatch, "batch"), ";");
+    WriteResult(absl::StrCat("row + place % ", tiles_[kLhs], "ull"),
+                absl::StrCat("column + place / ", tiles_[kLhs], "ull"), "sum");
+    lines_.Close();
+    lines_.Close();
+  }
+
   // Returns the work of all products, as CudaLaunchParts counts it.
   double Steps() const {
     double products = 1;
@@ -94,7 +177,12 @@ class OwnProductPrinter {
     if (in_parts) lines_.Line("wholes[r][c] = ", arithmetic_.zero(), ";");
     CloseOver();
     if (terms == 0) return;
-    lines_.Open("for (u64 first = 0; first < ", terms, "ull; first += ", kSlice, "ull)");
+    if (is_shared()) {
+      lines_.Line("const u64 begin = share * ", terms_of_block_, "ull, end = begin + ", terms_of_block_, "ull < ",
+                  terms, "ull ? begin + ", terms_of_block_, "ull : ", terms, "ull;");
+    }
+    lines_.Open("for (u64 first = ", is_shared() ? "begin" : "0", "; first < ",
+                is_shared() ? std::string("end") : absl::StrCat(terms, "ull"), "; first += ", kSlice, "ull)");
     for (const DotSide side : {kLhs, kRhs}) WriteLoad(side);
     lines_.Line("__syncthreads();");
     lines_.Raw("#pragma unroll 4");
@@ -209,17 +297,13 @@ class OwnProductPrinter {
     return absl::StrJoin(conditions, " && ");
   }
 
-  void WriteResults() {
-    const std::string base = ResultOffset(kBatch, "batch");
-    lines_.Line("const i64 base = ", base, ";");
-    OverSums();
-    lines_.Line("const u64 m = row + tr + r * ", kThreadsASide, "u, n = column + tc + c * ", kThreadsASide, "u;");
+  // Writes an element of the result, if there is one of that row and column; `base` is the batch's.
+  void WriteResult(const std::string& row, const std::string& column, const std::string& sum) {
+    lines_.Line("const u64 m = ", row, ", n = ", column, ";");
     lines_.Open("if (m < ", space_.Size(kRows), "ull && n < ", space_.Size(kColumns), "ull)");
     const std::string rows = ResultOffset(kRows, "m"), columns = ResultOffset(kColumns, "n");
-    lines_.Line("result[base + ", rows, " + ", columns,
-                "] = ", arithmetic_.Rounded(absl::StrCat(result_name_, "[r][c]")), ";");
+    lines_.Line("result[base + ", rows, " + ", columns, "] = ", arithmetic_.Rounded(sum), ";");
     lines_.Close();
-    CloseOver();
   }
   std::string ResultOffset(DotRole role, const std::string& variable) {
     std::vector<int64_t> sizes;
@@ -240,6 +324,10 @@ class OwnProductPrinter {
   CudaLines lines_;
   ProductArithmetic arithmetic_;
   const std::array<int64_t, 2> tiles_;
+  const int64_t row_tiles_, column_tiles_, num_tiles_;
+  int64_t shares_ = 1;          // blocks of a tile's sums
+  int64_t terms_of_block_ = 0;  // where they are shared
+  int64_t slots_ = 1;           // of a tile, for its blocks' sums
   std::string result_name_ = "sums";
 };
 

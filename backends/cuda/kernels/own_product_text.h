@@ -12,7 +12,8 @@ namespace tensord::cuda {
 // Returns a kernel of a product whose result has elements: in any algebra, on every dtype, over any axes. A block
 // computes tiles of up to 64 x 64 elements; slices of 16 terms of both operands pass through shared memory as
 // accumulators, each thread has up to 4 x 4 sums in registers. Floats are added in parts of 256 terms, whose sums
-// follow one another: at most (256 + k / 256) roundings. The pointers are lhs, rhs, the result.
+// follow one another: at most (256 + k / 256) roundings. Where a long sum has few tiles, blocks share its terms: their
+// sums are added up in scratch memory, in an order that sizes and options fix. The pointers are lhs, rhs, the result.
 KernelText OwnProductText(const ProductSpace& space, Algebra algebra, DType operands, DType result,
                           const CudaOptions& options);
 

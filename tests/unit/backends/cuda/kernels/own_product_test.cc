@@ -106,44 +106,137 @@ TEST_F(OwnProductTest, NoAccessIsOutOfBoundsAndNoneRaces) {
   hostCudaSet("CHECK", "");
 }
 
-// Nothing stops a launch.
-TEST_F(OwnProductTest, ALaunchThatIsCutGivesTheSameBits) {
-  const std::shared_ptr<Context> context = Entered();
-  const auto compiler = *KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
-  const auto lane = *Lane::Create(context, libraries_.get());
-  const auto pool = *DevicePool::Create(context, {.limit_bytes = 8 * kMiB});
-  const NodeCase product = DotOf(DType::kF32, Algebra::kStandard, 200, 130, 40, 2);
-  const ConcreteType result = {DType::kF32, {200, 130, 2}};
-  BoundInstruction instruction{.op = product.op, .attrs = &product.attrs, .results = {result}};
-  std::vector<std::shared_ptr<Buffer>> buffers;
-  std::vector<CuAddress> addresses;
-  const auto add = [&](const ConcreteType& type) {
-    buffers.push_back(*pool->Allocate(type.num_bytes()));
-    addresses.push_back(reinterpret_cast<CuAddress>(buffers.back()->address()));
-  };
-  std::mt19937_64 random(3);
-  for (const ConcreteType& type : product.operands) {
-    instruction.operands.push_back(type);
-    add(type);
-    const Literal values = RandomLiteral(type, Values::kModest, &random);
-    ASSERT_TRUE(lane->Upload(addresses.back(), values.bytes().data(), type.num_bytes()).ok());
+// The text of one product under any options, on values that stay the same.
+class ProductTextTest : public NodeCasesTest {
+ protected:
+  // Chooses the product, which has operands of one dtype, and values for them.
+  void Choose(NodeCase product, const ConcreteType& result, Values values) {
+    product_ = std::move(product);
+    algebra_ = AlgebraOf(product_.attrs);
+    instruction_ = {.op = product_.op, .attrs = &product_.attrs, .results = {result}};
+    addresses_.clear();
+    buffers_.clear();
+    arguments_.clear();
+    std::mt19937_64 random(3);
+    for (const ConcreteType& type : product_.operands) {
+      instruction_.operands.push_back(type);
+      Add(type.num_bytes());
+      arguments_.push_back(RandomLiteral(type, values, &random));
+      ASSERT_TRUE(lane_->Upload(addresses_.back(), arguments_.back().bytes().data(), type.num_bytes()).ok());
+    }
+    Add(result.num_bytes());
   }
-  add(result);
-  const auto bits = [&](int64_t steps) {
-    const CudaOptions options = {.num_processors = 1, .pointer_alignment_bytes = 1, .steps_per_launch = steps};
-    const KernelText text =
-        OwnProductText(ProductSpaceOf(instruction), Algebra::kStandard, DType::kF32, DType::kF32, options);
-    EXPECT_EQ(text.launches[0].parts > 1, steps == 1);
-    const auto kernel = compiler->Compile(text);
+  KernelText Text(CudaOptions options) const {
+    options.pointer_alignment_bytes = 1;
+    return OwnProductText(ProductSpaceOf(instruction_), algebra_, instruction_.operands[0].dtype,
+                          instruction_.results[0].dtype, options);
+  }
+  // Runs a text of the product, with junk wherever it may write.
+  std::string Bits(const KernelText& text) {
+    const auto kernel = compiler_->Compile(text);
     EXPECT_TRUE(kernel.ok()) << kernel.status();
-    std::string bytes(static_cast<size_t>(result.num_bytes()), 'x');
-    EXPECT_TRUE(lane->Fill(addresses.back(), 0xff, result.num_bytes()).ok());
-    EXPECT_TRUE(lane->Enqueue([&](CuStream stream) { return (*kernel)->Enqueue(stream, addresses); }).ok());
-    EXPECT_TRUE(lane->Download(bytes.data(), addresses.back(), result.num_bytes()).ok());
-    EXPECT_TRUE(lane->Finish().ok());
-    return bytes;
-  };
-  EXPECT_TRUE(bits(CudaOptions().steps_per_launch) == bits(1));
+    const int64_t bytes = instruction_.results[0].num_bytes();
+    std::vector<CuAddress> addresses = addresses_;
+    EXPECT_TRUE(lane_->Fill(addresses.back(), 0xff, bytes).ok());
+    std::shared_ptr<Buffer> scratch;
+    if (text.scratch_bytes > 0) {
+      scratch = *pool_->Allocate(text.scratch_bytes);
+      addresses.push_back(reinterpret_cast<CuAddress>(scratch->address()));
+      EXPECT_TRUE(lane_->Fill(addresses.back(), 0xff, text.scratch_bytes).ok());
+    }
+    std::string bits(static_cast<size_t>(bytes), 'x');
+    EXPECT_TRUE(lane_->Enqueue([&](CuStream stream) { return (*kernel)->Enqueue(stream, addresses); }).ok());
+    EXPECT_TRUE(lane_->Download(bits.data(), addresses_.back(), bytes).ok());
+    EXPECT_TRUE(lane_->Finish().ok());
+    return bits;
+  }
+  std::string Reference() const {
+    tensord::Graph graph = GraphOf(product_);
+    const auto guards = InferTypes(&graph);
+    const auto want = EvaluateReference(graph, *guards, arguments_);
+    EXPECT_TRUE(want.ok()) << want.status();
+    return std::string((*want)[0].bytes());
+  }
+
+  NodeCase product_;
+  Algebra algebra_ = Algebra::kStandard;
+  BoundInstruction instruction_;
+
+ private:
+  void Add(int64_t bytes) {
+    buffers_.push_back(*pool_->Allocate(bytes));
+    addresses_.push_back(reinterpret_cast<CuAddress>(buffers_.back()->address()));
+  }
+
+  const std::shared_ptr<Context> context_ = Entered();
+  const std::unique_ptr<KernelCompiler> compiler_ =
+      *KernelCompiler::Create(context_, *libraries_->nvrtc(), CubinStore::InMemory());
+  const std::unique_ptr<Lane> lane_ = *Lane::Create(context_, libraries_.get());
+  const std::shared_ptr<DevicePool> pool_ = *DevicePool::Create(context_, {.limit_bytes = 16 * kMiB});
+  std::vector<Literal> arguments_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<CuAddress> addresses_;
+};
+
+// Nothing stops a launch.
+TEST_F(ProductTextTest, ALaunchThatIsCutGivesTheSameBits) {
+  Choose(DotOf(DType::kF32, Algebra::kStandard, 200, 130, 40, 2), {DType::kF32, {200, 130, 2}}, Values::kModest);
+  const KernelText whole = Text({.num_processors = 1});
+  const KernelText cut = Text({.num_processors = 1, .steps_per_launch = 1});
+  EXPECT_EQ(whole.launches[0].parts, 1);
+  EXPECT_GT(cut.launches[0].parts, 1);
+  EXPECT_TRUE(Bits(whole) == Bits(cut));
+}
+
+// A sum of many terms is for many processors, and for launches that end soon.
+TEST_F(ProductTextTest, BlocksShareALongSum) {
+  const struct {
+    DType dtype;
+    Algebra algebra;
+  } kinds[] = {{DType::kI32, Algebra::kStandard}, {DType::kF32, Algebra::kMaxPlus}, {DType::kF64, Algebra::kMinPlus},
+               {DType::kI64, Algebra::kMinPlus},  {DType::kBool, Algebra::kOrAnd},  {DType::kF16, Algebra::kMaxTimes},
+               {DType::kC64, Algebra::kStandard}};
+  for (const auto& [dtype, algebra] : kinds) {
+    // Whole numbers, so that no order of a sum shows.
+    for (const int64_t terms : {1023, 1024, 1100}) {
+      NodeCase product = DotOf(dtype, algebra, 3, 17, terms, 2);
+      SCOPED_TRACE(product.name);
+      Choose(std::move(product), {dtype, {3, 17, 2}}, Values::kIntegers);
+      const std::string want = Reference();
+      EXPECT_TRUE(Bits(Text({})) == want) << "not shared";
+      CudaOptions options = {.num_processors = 4, .terms_per_share = 100};
+      const KernelText shared = Text(options);
+      ASSERT_EQ(shared.launches.size(), 2u);
+      EXPECT_EQ(shared.launches[0].blocks, terms > 1024 ? 6 : 8) << "of 512 terms, or 256";
+      EXPECT_EQ(shared.launches[0].parts, 1);
+      EXPECT_TRUE(Bits(shared) == want);
+      // Two slots of a tile, to which later launches add.
+      options.most_shared_sums = 2 * 2 * 512;
+      options.steps_per_launch = 1;
+      const KernelText in_turn = Text(options);
+      EXPECT_EQ(in_turn.launches[0].parts, terms > 1024 ? 3 : 2);
+      EXPECT_LT(in_turn.scratch_bytes, shared.scratch_bytes);
+      EXPECT_TRUE(Bits(in_turn) == want);
+    }
+  }
+}
+
+TEST_F(ProductTextTest, SharesOfASumNeitherRaceNorLeaveTheirMemory) {
+  hostCudaSet("CHECK", "1");
+  const long before = hostCudaProblems();
+  for (const int64_t most : {1024, 1 << 20}) {
+    Choose(DotOf(DType::kI32, Algebra::kStandard, 5, 3, 1100, 2), {DType::kI32, {5, 3, 2}}, Values::kIntegers);
+    EXPECT_TRUE(Bits(Text({.num_processors = 4, .terms_per_share = 100, .most_shared_sums = most})) == Reference());
+  }
+  EXPECT_EQ(hostCudaProblems(), before);
+  hostCudaSet("CHECK", "");
+}
+
+// One element, of more terms than a block should add up.
+TEST_F(OwnProductTest, AnInnerProductOfIntegers) {
+  ExpectAsReference({DotOf(DType::kI32, Algebra::kStandard, 1, 1, 100'001, 1),
+                     DotOf(DType::kF32, Algebra::kMaxPlus, 1, 2, 70'000, 1)},
+                    Values::kIntegers);
 }
 
 }  // namespace
