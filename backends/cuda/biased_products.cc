@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/cuda/kernel_makers.h"
 #include "backends/cuda/kernels/dot_kernel.h"
-#include "engine/base/stop_signal.h"
+#include "engine/base/status_macros.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cuda {
@@ -32,15 +33,27 @@ int32_t ProductIn(const SegmentInstruction& map, const SegmentInstruction& produ
 
 }  // namespace
 
-BiasedProducts BiasedProducts::Find(absl::Span<const SegmentInstruction> segments, const KernelContext& context) {
-  BiasedProducts products(segments);
+absl::StatusOr<BiasedProducts> BiasedProducts::Find(absl::Span<const SegmentInstruction> segments,
+                                                    const KernelContext& context, const ParallelFor& parallel) {
+  struct Pair {
+    size_t first = 0;
+    int32_t product = 0;  // the map's operand
+  };
+  std::vector<Pair> pairs;  // none shares a segment with another: one is a product, the next a map
   for (size_t i = 0; i + 1 < segments.size(); ++i) {
     const int32_t product = ProductIn(segments[i + 1], segments[i]);
-    if (product < 0) continue;
-    if (StopRequested()) break;  // for each is compiled; nobody wants the rest either
-    absl::StatusOr<std::unique_ptr<Kernel>> kernel =
-        MakeBiasedDotKernel(segments[i].bound, *segments[i + 1].bound.micro, product, context);
-    if (!kernel.ok() || *kernel != nullptr) products.Join(i++, static_cast<size_t>(product), std::move(kernel));
+    if (product >= 0) pairs.push_back({i, product});
+  }
+  KernelMakers makers(pairs.size(), [&](size_t p) -> KernelMakers::Made {
+    RETURN_IF_ERROR(context.compiler->context()->Enter());
+    const SegmentInstruction* const pair = &segments[pairs[p].first];
+    return MakeBiasedDotKernel(pair[0].bound, *pair[1].bound.micro, pairs[p].product, context);
+  });
+  ASSIGN_OR_RETURN(std::vector<KernelMakers::Made> kernels, makers.MakeAll(parallel));
+  BiasedProducts products(segments);
+  for (size_t p = 0; p < kernels.size(); ++p) {
+    if (kernels[p].ok() && *kernels[p] == nullptr) continue;
+    products.Join(pairs[p].first, static_cast<size_t>(pairs[p].product), std::move(kernels[p]));
   }
   return products;
 }

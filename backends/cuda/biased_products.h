@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "backends/cuda/kernels/kernel.h"
 #include "engine/exec/backend/backend.h"
+#include "engine/exec/backend/parallel_for.h"
 
 namespace tensord::cuda {
 
@@ -17,8 +18,9 @@ namespace tensord::cuda {
 // product itself has no memory. Confined to the thread that has it, but for Take.
 class BiasedProducts {
  public:
-  // Finds them, and makes their kernels. The calling thread has entered the context; the segments must outlive it.
-  static BiasedProducts Find(absl::Span<const SegmentInstruction> segments, const KernelContext& context);
+  // Finds them, and makes their kernels, as KernelMakers does. The segments must outlive it.
+  static absl::StatusOr<BiasedProducts> Find(absl::Span<const SegmentInstruction> segments,
+                                             const KernelContext& context, const ParallelFor& parallel);
 
   // Returns the segments as they run: of a pair the first one has what both read from outside and write, the second
   // nothing. They are this object's.

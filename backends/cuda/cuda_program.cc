@@ -1,18 +1,15 @@
 #include "backends/cuda/cuda_program.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/biased_products.h"
+#include "backends/cuda/kernel_makers.h"
 #include "backends/cuda/kernel_table.h"
-#include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
-#include "engine/base/stop_signal.h"
 
 namespace tensord::cuda {
 namespace {
@@ -23,54 +20,13 @@ absl::string_view WrittenName(const SegmentInstruction& segment) {
   return segment.written == nullptr ? segment.bound.op->name : segment.written->name;
 }
 
-// Makes the kernels of segments, in any order. What other threads allocate for it counts as the caller's.
-class KernelMakers {
- public:
-  KernelMakers(absl::Span<const SegmentInstruction> segments, CudaProgram::Maker make)
-      : segments_(segments), make_(make), made_(segments.size()), first_bad_(segments.size()) {}
-
-  absl::StatusOr<std::vector<std::unique_ptr<Kernel>>> MakeAll(const ParallelFor& parallel) {
-    if (parallel && segments_.size() > 1) {
-      parallel(static_cast<int64_t>(segments_.size()), [this](int64_t i) { Make(static_cast<size_t>(i)); });
-      AllocatedBytes::Add(bytes_);
-    } else {
-      for (size_t i = 0; i < segments_.size() && CheckStopped().ok(); ++i) Make(i);
-    }
-    RETURN_IF_ERROR(CheckStopped());
-    std::vector<std::unique_ptr<Kernel>> kernels;
-    for (size_t i = 0; i < segments_.size(); ++i) {
-      if (!made_[i].ok()) return WithNode(made_[i].status(), std::string(segments_[i].node), WrittenName(segments_[i]));
-      kernels.push_back(*std::move(made_[i]));
-    }
-    return kernels;
-  }
-
- private:
-  void Make(size_t i) {
-    if (i > first_bad_) return;  // another refusal is told
-    const AllocatedBytes allocated;
-    made_[i] = make_(segments_[i].bound);
-    if (std::this_thread::get_id() != caller_) bytes_ += allocated.bytes();
-    if (made_[i].ok()) return;
-    for (size_t first = first_bad_; i < first && !first_bad_.compare_exchange_weak(first, i);) {
-    }
-  }
-
-  const absl::Span<const SegmentInstruction> segments_;
-  const CudaProgram::Maker make_;
-  const std::thread::id caller_ = std::this_thread::get_id();
-  std::vector<absl::StatusOr<std::unique_ptr<Kernel>>> made_;  // an element is of the thread that makes it
-  std::atomic<size_t> first_bad_;
-  std::atomic<int64_t> bytes_ = 0;  // of other threads
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(absl::Span<const SegmentInstruction> segments,
                                                                  const KernelContext& context,
                                                                  const ParallelFor& parallel,
                                                                  std::shared_ptr<KeptGraphs> kept) {
-  BiasedProducts biased = BiasedProducts::Find(segments, context);
+  ASSIGN_OR_RETURN(BiasedProducts biased, BiasedProducts::Find(segments, context, parallel));
   const auto make = [&](const BoundInstruction& instruction) -> absl::StatusOr<std::unique_ptr<Kernel>> {
     RETURN_IF_ERROR(context.compiler->context()->Enter());
     ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, biased.Take(instruction));
@@ -85,9 +41,13 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(absl::Span<cons
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<const SegmentInstruction> segments,
                                                                    Maker make, const ParallelFor& parallel,
                                                                    std::shared_ptr<KeptGraphs> kept) {
-  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Kernel>> kernels, KernelMakers(segments, make).MakeAll(parallel));
+  KernelMakers makers(segments.size(), [&](size_t i) { return make(segments[i].bound); });
+  ASSIGN_OR_RETURN(std::vector<KernelMakers::Made> kernels, makers.MakeAll(parallel));
   auto program = std::make_unique<CudaProgram>();
-  for (size_t i = 0; i < segments.size(); ++i) program->Append(segments[i], std::move(kernels[i]));
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (!kernels[i].ok()) return WithNode(kernels[i].status(), std::string(segments[i].node), WrittenName(segments[i]));
+    program->Append(segments[i], *std::move(kernels[i]));
+  }
   program->times_ = std::make_unique<StepTimes>(segments.size());
   if (kept == nullptr) kept = std::make_shared<KeptGraphs>();
   program->graphs_ = std::make_unique<GraphCache>(std::move(kept));
