@@ -33,48 +33,60 @@ void PinnedBlocks::Remove(const Context& context) {
   holders_.erase(holder);
 }
 
-PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes) {
+PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes, absl::Status* refusal) {
   MutexLock lock(&mutex_);
-  if (blocks_.contains(static_cast<const char*>(block))) return nullptr;
+  const auto known = blocks_.find(static_cast<const char*>(block));
+  if (known != blocks_.end() && !known->second.lacks_room) return nullptr;
   for (Holder& holder : holders_) {
     if (holder.is_going || holder.context->is_lost()) continue;
-    ++holder.uses;
-    stats_.bytes += bytes;
-    return &holder;
+    if (bytes <= options_.most_bytes - stats_.bytes) {
+      ++holder.uses;
+      stats_.bytes += bytes;
+      return &holder;
+    }
+    if (known != blocks_.end()) return nullptr;
+    blocks_[static_cast<const char*>(block)] = {.bytes = bytes, .lacks_room = true};
+    *refusal = absl::ResourceExhaustedError(
+        absl::StrCat(stats_.bytes + bytes, " bytes would be pinned, and ", options_.most_bytes, " may be"));
+    return nullptr;
   }
   return nullptr;
 }
 
 void PinnedBlocks::OnReuse(void* block, int64_t bytes) {
-  Holder* const holder = Begin(block, bytes);
-  if (holder == nullptr) return;
-  const absl::Status pinned = Pin(holder, block, bytes);
-  bool is_first_refusal = false;
-  {
-    MutexLock lock(&mutex_);
-    blocks_[static_cast<const char*>(block)] = {.bytes = bytes, .holder = pinned.ok() ? holder : nullptr};
-    if (pinned.ok()) {
-      ++stats_.pinned;
-    } else {
-      stats_.bytes -= bytes;
-      is_first_refusal = stats_.refused++ == 0;
+  absl::Status refusal;
+  Holder* const holder = Begin(block, bytes, &refusal);
+  if (holder != nullptr) {
+    refusal = Pin(holder, block, bytes);
+    {
+      MutexLock lock(&mutex_);
+      blocks_[static_cast<const char*>(block)] = {.bytes = bytes, .holder = refusal.ok() ? holder : nullptr};
+      if (refusal.ok()) {
+        ++stats_.pinned;
+      } else {
+        stats_.bytes -= bytes;
+      }
     }
+    EndUse(holder);
   }
-  EndUse(holder);
-  if (is_first_refusal && options_.on_first_refusal != nullptr) options_.on_first_refusal(pinned);
+  if (!refusal.ok()) Refuse(refusal);
 }
 
 absl::Status PinnedBlocks::Pin(Holder* holder, void* block, int64_t bytes) {
-  if (const int64_t together = stats().bytes; together > options_.most_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(together, " bytes would be pinned, and ", options_.most_bytes, " may be"));
-  }
   Context& context = *holder->context;
   return context.Visit([&] {
     return context.Check(
         context.driver().cuMemHostRegister_v2(block, static_cast<size_t>(bytes), kCuMemHostRegisterPortable),
         "cuMemHostRegister");
   });
+}
+
+void PinnedBlocks::Refuse(const absl::Status& refusal) {
+  {
+    MutexLock lock(&mutex_);
+    if (stats_.refused++ > 0) return;
+  }
+  if (options_.on_first_refusal != nullptr) options_.on_first_refusal(refusal);
 }
 
 void PinnedBlocks::OnReturn(void* block, int64_t) {

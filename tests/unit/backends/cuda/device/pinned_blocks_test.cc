@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/cuda_backend.h"
@@ -147,6 +148,21 @@ TEST_F(PinnedBlocksTest, NoMoreIsPinnedThanMayBe) {
   EXPECT_EQ(pinned_->stats().bytes, kBlock);
   EXPECT_EQ(pinned_->stats().refused, 1);
   EXPECT_THAT(refusals_, testing::ElementsAre("12582912 bytes would be pinned, and 6291456 may be"));
+
+  // One that lacked room is pinned when the other has gone.
+  std::shared_ptr<Buffer> first = Payload(3), second = Payload(4);
+  if (pinned_->Find(first->address(), kBytes) == nullptr) std::swap(first, second);
+  EXPECT_NE(pinned_->Find(first->address(), kBytes), nullptr);
+  EXPECT_EQ(pinned_->Find(second->address(), kBytes), nullptr);
+  pool_->SetKeepBytes(0);
+  first.reset();
+  EXPECT_EQ(pinned_->stats().bytes, 0);
+  pool_->SetKeepBytes(64 * kMiB);
+  second.reset();
+  second = Payload(5);
+  EXPECT_NE(pinned_->Find(second->address(), kBytes), nullptr);
+  EXPECT_EQ(pinned_->stats().pinned, 2);
+  EXPECT_EQ(pinned_->stats().refused, 1);
 }
 
 TEST_F(PinnedBlocksTest, ALostDeviceUnpinsAndItsSuccessorPinsAgain) {
