@@ -49,6 +49,9 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<co
     program->Append(segments[i], *std::move(kernels[i]));
   }
   program->times_ = std::make_unique<StepTimes>(segments.size());
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (program->steps_[i].kernel->varies()) program->times_->SetVaries(i);
+  }
   if (kept == nullptr) kept = std::make_shared<KeptGraphs>();
   program->graphs_ = std::make_unique<GraphCache>(std::move(kept));
   return program;

@@ -4,6 +4,12 @@
 
 namespace tensord::cuda {
 
+void StepTimes::SetVaries(size_t step) {
+  MutexLock lock(&mutex_);
+  steps_[step].varies = true;
+  varying_.push_back(step);
+}
+
 void StepTimes::SetParts(size_t step, int64_t parts) {
   MutexLock lock(&mutex_);
   Step& now = steps_[step];
@@ -22,17 +28,22 @@ int64_t StepTimes::PartsOf(size_t step) const {
 
 StepTimes::Nanoseconds StepTimes::Of(size_t step, Nanoseconds unknown) const {
   MutexLock lock(&mutex_);
-  return steps_[step].part.count() == 0 ? unknown : steps_[step].whole();
+  return steps_[step].Of(unknown);
 }
 
 StepTimes::Nanoseconds StepTimes::OfPart(size_t step, Nanoseconds unknown) const {
   MutexLock lock(&mutex_);
-  return steps_[step].part.count() == 0 ? unknown : steps_[step].part;
+  return steps_[step].OfPart(unknown);
 }
 
 StepTimes::Nanoseconds StepTimes::OfAll(Nanoseconds unknown) const {
   MutexLock lock(&mutex_);
-  return known_ + unknown * static_cast<int64_t>(unknown_);
+  Nanoseconds all = known_ + unknown * static_cast<int64_t>(unknown_);
+  for (const size_t i : varying_) {
+    const Step& step = steps_[i];
+    all += step.Of(unknown) - (step.part.count() == 0 ? unknown : step.whole());
+  }
+  return all;
 }
 
 bool StepTimes::AreKnown() const {

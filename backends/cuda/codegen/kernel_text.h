@@ -37,6 +37,7 @@ struct KernelText {
   std::string source;
   std::vector<CudaLaunch> launches;
   int64_t scratch_bytes = 0;
+  bool varies = false;      // its time depends on the numbers that it is given, by more than a launch should take
   std::string spread = {};  // over threads, for people: "rows, 32 threads a row"; may be empty
 };
 

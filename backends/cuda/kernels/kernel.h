@@ -49,6 +49,8 @@ class Kernel {
   virtual int64_t workspace_bytes() const { return 0; }
   // Says in a few words how it computes, for Explain: "copied, 1 launch of 16 x 256 threads, 24 registers".
   virtual std::string Describe() const = 0;
+  // Tells whether the numbers that it is given decide how long it takes: by more than a run should be ahead.
+  virtual bool varies() const { return false; }
   // Tells whether a graph may replay a run of it at the same addresses: Enqueue calls nothing that a capture refuses,
   // once MakeHandles was called.
   virtual bool captures() const { return true; }

@@ -145,6 +145,7 @@ class ScatterPrinter {
     launch.parts = CeilDiv(count, most);
     launch.blocks = blocks * launch.parts;
     const bool is_cut = launch.parts > 1;
+    text_.varies = text_.varies || is_cut;  // with the updates that have one destination
     lines_.Open("extern \"C\" __global__ void __launch_bounds__(", kScatterThreads, ") ", entry, "(",
                 is_cut ? "u64 first_block, " : "", parameters, ")");
     if (is_cut) {

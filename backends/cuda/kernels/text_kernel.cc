@@ -11,7 +11,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> TextKernel::Make(const KernelText& text,
   if (text.launches.empty()) return std::make_unique<NothingToDo>();
   ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded, context.compiler->Compile(text));
   std::string full = text.spread.empty() ? std::string(way) : absl::StrCat(way, " ", text.spread);
-  return std::unique_ptr<Kernel>(new TextKernel(std::move(loaded), text.scratch_bytes, std::move(full)));
+  return std::unique_ptr<Kernel>(new TextKernel(std::move(loaded), text, std::move(full)));
 }
 
 absl::Status TextKernel::Enqueue(const Launch& launch) const {

@@ -21,14 +21,16 @@ class TextKernel final : public Kernel {
 
   absl::Status Enqueue(const Launch& launch) const override;
   int64_t scratch_bytes() const override { return scratch_bytes_; }
+  bool varies() const override { return varies_; }
   std::string Describe() const override;
 
  private:
-  TextKernel(std::shared_ptr<const LoadedKernel> loaded, int64_t scratch_bytes, std::string way)
-      : loaded_(std::move(loaded)), scratch_bytes_(scratch_bytes), way_(std::move(way)) {}
+  TextKernel(std::shared_ptr<const LoadedKernel> loaded, const KernelText& text, std::string way)
+      : loaded_(std::move(loaded)), scratch_bytes_(text.scratch_bytes), varies_(text.varies), way_(std::move(way)) {}
 
   const std::shared_ptr<const LoadedKernel> loaded_;
   const int64_t scratch_bytes_;
+  const bool varies_;
   const std::string way_;
 };
 

@@ -31,8 +31,8 @@ class WorkAheadTest : public BesideCpuTest {
   // device.
   class Pieces final : public Kernel {
    public:
-    Pieces(Context* context, int pieces, std::atomic<size_t>* enqueued, int parts = 1)
-        : context_(context), pieces_(pieces), enqueued_(enqueued), parts_(parts) {}
+    Pieces(Context* context, int pieces, std::atomic<size_t>* enqueued, int parts = 1, bool varies = false)
+        : context_(context), pieces_(pieces), enqueued_(enqueued), parts_(parts), varies_(varies) {}
     absl::Status Enqueue(const Launch& launch) const override {
       for (int part = 0; part < parts_; ++part) {
         const absl::Status goes_on = launch.BeforePart(part, parts_);
@@ -46,6 +46,7 @@ class WorkAheadTest : public BesideCpuTest {
       return absl::OkStatus();
     }
     int64_t workspace_bytes() const override { return 1; }
+    bool varies() const override { return varies_; }
     std::string Describe() const override { return ""; }
 
    private:
@@ -53,6 +54,7 @@ class WorkAheadTest : public BesideCpuTest {
     const int pieces_;
     std::atomic<size_t>* const enqueued_;
     const int parts_;
+    const bool varies_;
   };
 
   void SetUp() override {
@@ -74,13 +76,12 @@ class WorkAheadTest : public BesideCpuTest {
       return std::make_unique<Pieces>(context_.get(), pieces[made++], &enqueued_);
     });
   }
-  // A program of one step.
-  std::unique_ptr<CudaProgram> ProgramOfParts(int parts) {
-    const SegmentInstruction segment = {.bound = {.op = &Def(CoreOp::kExp)}, .node = "n"};
-    return *CudaProgram::CreateOf({&segment, 1},
-                                  [&](const BoundInstruction&) -> absl::StatusOr<std::unique_ptr<Kernel>> {
-                                    return std::make_unique<Pieces>(context_.get(), 1, &enqueued_, parts);
-                                  });
+  // A program of one step, or some.
+  std::unique_ptr<CudaProgram> ProgramOfParts(int parts, bool varies = false, size_t steps = 1) {
+    const std::vector<SegmentInstruction> segments(steps, {.bound = {.op = &Def(CoreOp::kExp)}, .node = "n"});
+    return *CudaProgram::CreateOf(segments, [&](const BoundInstruction&) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+      return std::make_unique<Pieces>(context_.get(), 1, &enqueued_, parts, varies);
+    });
   }
   absl::Status Run(const CudaProgram& program, const RunCheck& check = nullptr) {
     enqueued_ = 0;
@@ -200,6 +201,22 @@ TEST_F(WorkAheadTest, PartsOfAStepAreAheadByTheTimeOfAPart) {
   EXPECT_EQ(program->times().OfAll(kMost), milliseconds(100));
   EXPECT_EQ(StepsBeforeItWaits(*program), 20u);
   EXPECT_EQ(enqueued_, 100u);
+}
+
+// Updates that have a destination each may be followed by as many that have one together.
+TEST_F(WorkAheadTest, AStepWhoseTimeDependsOnNumbersIsLookedAtEachTime) {
+  hostCudaSet("WORK_US", "1");
+  const auto program = ProgramOfParts(100, /*varies=*/true);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(StepsBeforeItWaits(*program), 2u) << i;
+  EXPECT_EQ(program->times().OfAll(kMost), kMost * 100);
+  hostCudaSet("WORK_US", "30000");
+  ASSERT_TRUE(Run(*ProgramOfParts(2, /*varies=*/true)).ok());
+  // Nor is it part of a graph that could not be ended.
+  hostCudaSet("WORK_US", "1");
+  const auto steps = ProgramOfParts(2, /*varies=*/true, 4);
+  const long graphs = hostCudaCalls("cuGraphLaunch");
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Run(*steps).ok());
+  EXPECT_EQ(hostCudaCalls("cuGraphLaunch"), graphs);
 }
 
 // The lane has not failed, and goes on with other runs.
