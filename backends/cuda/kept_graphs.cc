@@ -14,12 +14,16 @@ void KeptGraphs::Use(const std::shared_ptr<Graph>& graph) {
     return;
   }
   graphs_.push_front(graph);
-  if (graphs_.size() > most_) dropped.splice(dropped.begin(), graphs_, std::prev(graphs_.end()));
+  num_nodes_ += graph->num_nodes();
+  while (graphs_.size() > 1 && (graphs_.size() > most_ || num_nodes_ > most_nodes_)) {
+    num_nodes_ -= graphs_.back()->num_nodes();
+    dropped.splice(dropped.begin(), graphs_, std::prev(graphs_.end()));
+  }
 }
 
 void KeptGraphs::Drop(const std::shared_ptr<Graph>& graph) {
   MutexLock lock(&mutex_);
-  graphs_.remove(graph);
+  if (graphs_.remove(graph) > 0) num_nodes_ -= graph->num_nodes();
 }
 
 }  // namespace tensord::cuda

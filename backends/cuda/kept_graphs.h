@@ -10,13 +10,15 @@
 
 namespace tensord::cuda {
 
-// The graphs that a device keeps, of all programs together: each takes memory of the driver's and of the device. The
-// least recently used go first, and stay only for as long as a run has them. Thread-safe.
+// The graphs that a device keeps, of all programs together: each of their nodes takes memory of the driver's and of the
+// device, a kilobyte or more. The least recently used go first, and stay only for as long as a run has them.
+// Thread-safe.
 class KeptGraphs {
  public:
   static constexpr size_t kMost = 64;
+  static constexpr size_t kMostNodes = size_t{1} << 16;  // one graph is kept whatever it has
 
-  explicit KeptGraphs(size_t most = kMost) : most_(most) {}
+  explicit KeptGraphs(size_t most = kMost, size_t most_nodes = kMostNodes) : most_(most), most_nodes_(most_nodes) {}
 
   // Notes that a graph is used, a new one or one that was kept before.
   void Use(const std::shared_ptr<Graph>& graph);
@@ -24,8 +26,9 @@ class KeptGraphs {
   void Drop(const std::shared_ptr<Graph>& graph);
 
  private:
-  const size_t most_;
+  const size_t most_, most_nodes_;
   Mutex mutex_;
+  size_t num_nodes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::list<std::shared_ptr<Graph>> graphs_ ABSL_GUARDED_BY(mutex_);  // the most recently used first
 };
 

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/device/lane.h"
 #include "backends/cuda/graph_cache.h"
+#include "backends/cuda/kept_graphs.h"
+#include "backends/cuda/memory/device_pool.h"
 #include "engine/runtime/compile/compiler.h"
 #include "engine/runtime/compile/explain.h"
 #include "engine/runtime/devices/run.h"
@@ -201,6 +204,40 @@ TEST_F(CudaGraphTest, ProgramsTogetherKeepSoManyGraphs) {
   EXPECT_EQ(counts->graphs, 1);
   programs.clear();
   EXPECT_EQ(counts->graphs, 0);
+}
+
+TEST_F(CudaGraphTest, GraphsTogetherHaveSoManyNodes) {
+  const std::shared_ptr<Context> context = Entered();
+  const auto lane = *Lane::Create(context, libraries_.get());
+  const auto pool = *DevicePool::Create(context, {.limit_bytes = 8 * kMiB});
+  const std::shared_ptr<Buffer> memory = *pool->Allocate(64);
+  const auto graph_of = [&](int nodes) {
+    return lane->Capture([&](CuStream stream) {
+      for (int i = 0; i < nodes; ++i) {
+        const auto address = reinterpret_cast<CuAddress>(memory->address());
+        EXPECT_EQ(libraries_->driver().cuMemsetD8Async(address, 0, 64, stream), kCuSuccess);
+      }
+      return absl::OkStatus();
+    });
+  };
+  KeptGraphs kept(/*most=*/3, /*most_nodes=*/10);
+  std::vector<std::weak_ptr<Graph>> graphs;
+  for (const int nodes : {4, 4, 3, 20, 1, 1, 1, 1}) {
+    const std::shared_ptr<Graph> graph = graph_of(nodes);
+    ASSERT_NE(graph, nullptr);
+    ASSERT_EQ(graph->num_nodes(), static_cast<size_t>(nodes));
+    kept.Use(graph);
+    graphs.push_back(graph);
+    // Of the first three the last two fit; then a large one is alone, until the next.
+    const size_t gone = graphs.size() < 3 ? 0 : graphs.size() == 3 ? 1 : graphs.size() == 4 ? 3 : 4;
+    for (size_t i = 0; i < graphs.size(); ++i) {
+      EXPECT_EQ(graphs[i].expired(), i < gone || (i == 4 && graphs.size() == 8)) << i << " of " << graphs.size();
+    }
+  }
+  EXPECT_TRUE(graphs[4].expired());
+  kept.Drop(graphs[6].lock());
+  EXPECT_TRUE(graphs[6].expired());
+  EXPECT_FALSE(graphs[5].expired());
 }
 
 TEST_F(CudaGraphTest, WhatCannotBeCapturedIsLaunchedOneByOne) {
