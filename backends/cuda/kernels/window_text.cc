@@ -60,7 +60,9 @@ void WindowText::WriteStart(CudaLines* lines, const Place& place, bool skips) co
     batch.push_back({place.batch[k], axis.size, axis.operand_stride});
     indices.push_back({place.batch[k], axis.size, axis.indices_stride});
   }
-  lines->Line("const ", CudaType(index_dtype_), "* const index = indices + ", OffsetText(indices), ";");
+  if (!layout_.components.empty()) {
+    lines->Line("const ", CudaType(index_dtype_), "* const index = indices + ", OffsetText(indices), ";");
+  }
   std::string start = absl::StrCat("(i64)(", OffsetText(batch), ")"), fits;
   for (size_t k = 0; k < layout_.components.size(); ++k) {
     const WindowLayout::Component& component = layout_.components[k];
