@@ -265,10 +265,7 @@ class ReducePrinter {
 
   // Returns the steps of a pass in all points.
   double StepsOf(const CudaPass& pass) const {
-    double steps = 0;
-    for (const int32_t v : pass.values) steps += CudaSteps(At(v));
-    for (const int32_t v : pass.reductions) steps += CudaSteps(At(v));
-    return steps * static_cast<double>(plan_.kept) * static_cast<double>(plan_.reduced);
+    return StepsOfPass(program_, pass) * static_cast<double>(plan_.kept) * static_cast<double>(plan_.reduced);
   }
 
   void OpenLaunch(const std::string& ending, int64_t blocks, int64_t lanes, int64_t group, int64_t shared_bytes,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "backends/cuda/codegen/launch_parts.h"
 #include "backends/cuda/codegen/values.h"
 #include "backends/cuda/codegen/vectors.h"
 #include "engine/base/rounding.h"
@@ -21,6 +23,10 @@ constexpr int64_t kThreadsPerProcessor = 2048;
 // 32-bit registers that a thread may keep for the next pass, and instructions that its unrolled loop may have.
 constexpr int64_t kCarriedWords = 32;
 constexpr int64_t kUnrolledInstructions = 512;
+// Parts of a range that a launch is cut for, and accumulators of all: joining them should take some 10 ms at most.
+constexpr int64_t kMostRowSplits = int64_t{1} << 20;
+constexpr int64_t kMostColumnSplits = int64_t{1} << 17;
+constexpr int64_t kMostPartials = int64_t{1} << 22;
 // 32-bit registers that neighbouring columns may take for their accumulators.
 constexpr int64_t kAccumulatorWords = 16;
 
@@ -90,15 +96,29 @@ void PlanThreads(const CudaOptions& options, int64_t carried_words, CudaReducePl
   plan->blocks = CeilDiv(places, plan->group);
 }
 
+// Returns the blocks that the heaviest launch needs to be cut, since nothing stops a launch; 0: it has them, or is
+// short.
+int64_t BlocksToCut(const MicroProgram& program, const CudaOptions& options, const CudaReducePlan& plan) {
+  double steps = 0;
+  for (const CudaPass& pass : plan.passes) steps = std::max(steps, StepsOfPass(program, pass));
+  steps *= static_cast<double>(plan.kept) * static_cast<double>(plan.reduced);
+  const int64_t parts = CudaLaunchParts(steps, std::numeric_limits<int64_t>::max(), options);
+  return parts == CudaLaunchParts(steps, plan.blocks, options) ? 0
+                                                               : parts * options.num_processors * kLeastBlocksOfPart;
+}
+
 // Cuts the reduced range where the blocks would leave most of the device idle: rows where there are fewer blocks than
-// processors, columns, whose blocks are small, where there are fewer threads than the device has room for.
-void PlanSplits(const CudaOptions& options, CudaReducePlan* plan) {
+// processors, columns, whose blocks are small, where there are fewer threads than the device has room for. Also where
+// the launch takes long and has too few blocks to be cut.
+void PlanSplits(const MicroProgram& program, const CudaOptions& options, CudaReducePlan* plan) {
   plan->split_length = plan->reduced;
   const int64_t room = int64_t{options.num_processors} * kThreadsPerProcessor;
   const bool is_full = plan->is_rows ? plan->blocks >= options.num_processors : plan->blocks >= room / plan->threads();
-  if (plan->blocks == 0 || is_full) return;
-  const int64_t wanted =
-      (plan->is_rows ? 2 * int64_t{options.num_processors} : 2 * room / plan->threads()) / plan->blocks;
+  const int64_t to_cut = plan->blocks == 0 ? 0 : BlocksToCut(program, options, *plan);
+  if (plan->blocks == 0 || (is_full && to_cut == 0)) return;
+  const int64_t to_fill = plan->is_rows ? 2 * int64_t{options.num_processors} : 2 * room / plan->threads();
+  const int64_t most = std::min(plan->is_rows ? kMostRowSplits : kMostColumnSplits, kMostPartials / plan->kept);
+  const int64_t wanted = std::max(to_fill / plan->blocks, std::min(CeilDiv(to_cut, plan->blocks), most));
   const int64_t least = std::max<int64_t>(options.points_per_split / (plan->group * plan->kept_width()), 1);
   const int64_t splits = std::min(wanted, plan->reduced / least);
   if (splits < 2) return;
@@ -255,6 +275,14 @@ std::string CudaReducePlan::Describe() const {
   return text;
 }
 
+double StepsOfPass(const MicroProgram& program, const CudaPass& pass) {
+  double steps = 0;
+  for (const std::vector<int32_t>* const values : {&pass.values, &pass.reductions}) {
+    for (const int32_t v : *values) steps += CudaSteps(program.instructions[static_cast<size_t>(v)]);
+  }
+  return steps;
+}
+
 CudaReducePlan PlanCudaReduce(const MicroProgram& program, const CudaOptions& options) {
   CudaReducePlan plan;
   plan.kept = program.num_points(MicroLevel::kKept);
@@ -266,7 +294,7 @@ CudaReducePlan PlanCudaReduce(const MicroProgram& program, const CudaOptions& op
   plan.width = WidthOf(program, options, plan);
   PlanPasses(program, /*carries=*/plan.reduced > 0, &plan);
   PlanThreads(options, CarriedWords(plan), &plan);
-  PlanSplits(options, &plan);
+  PlanSplits(program, options, &plan);
   PlanJoining(program, &plan);
   if (plan.splits > 1) {
     PlanPasses(program, /*carries=*/false, &plan);

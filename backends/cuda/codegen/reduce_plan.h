@@ -59,6 +59,9 @@ struct CudaReducePlan {
   std::string Describe() const;
 };
 
+// Returns the steps of a pass in one point, as CudaLaunchParts counts them.
+double StepsOfPass(const MicroProgram& program, const CudaPass& pass);
+
 CudaReducePlan PlanCudaReduce(const MicroProgram& program, const CudaOptions& options);
 
 }  // namespace tensord

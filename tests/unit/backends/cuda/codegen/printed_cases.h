@@ -120,6 +120,11 @@ inline std::vector<PrintedCase> NeighbourCases() {
     add("split_rows", VarianceProgram(20000, 2, dtype), {.points_per_split = 1024});
     add("columns", ColumnsProgram(160, 900, dtype), many);
     add("split_columns", ColumnsProgram(1024, 700, dtype), {.num_processors = 8, .points_per_split = 1024});
+    // So long that the launch needs more parts of the range than the device has room for.
+    add("long_split_rows", VarianceProgram(20000, 2, dtype),
+        {.num_processors = 1, .points_per_split = 512, .steps_per_launch = 50000});
+    add("long_split_columns", ColumnsProgram(64, 9000, dtype),
+        {.num_processors = 1, .points_per_split = 512, .steps_per_launch = 50000});
   }
   add("pairs_bf16", GeluProgram<BFloat16>(96, 50), many);
   add("ragged_pairs_bf16", GeluProgram<BFloat16>(1003, 0), many);
@@ -138,6 +143,7 @@ inline std::vector<PrintedCase> CutCases() {
   for (PrintedCase& c : all) {
     if (c.options.num_processors > 1 || c.options.pointer_alignment_bytes < 16) continue;
     c.options.max_blocks = CudaOptions().max_blocks;
+    c.options.points_per_split = int64_t{1} << 40;  // parts of a sum would have other bits
     for (const int64_t steps : {c.options.steps_per_launch, int64_t{1}}) {
       c.options.steps_per_launch = steps;
       AddCase({.name = c.name, .program = c.program}, c.options, &cases);
