@@ -187,10 +187,11 @@ absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& con
   std::unique_ptr<Devices> devices(new Devices());
   devices->pool_ = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());
   devices->fft_transforms_ = std::make_unique<cpu::FftTransforms>(config.cpu().fft_table_bytes());
-  devices->memory_ = HostBufferPool::Create(MostCpuTensorBytes(), config.cpu().pool_bytes(), kTensorBytesLimit);
+  const auto host_budget = std::make_shared<MemoryBudget>(MostCpuTensorBytes());
+  devices->memory_ = HostBufferPool::Create(host_budget, config.cpu().pool_bytes(), kTensorBytesLimit);
   const bool has_cuda =
       std::any_of(names.begin(), names.end(), [](const DeviceName& name) { return name.kind == kCudaKind; });
-  devices->MakePayloads(config, has_cuda, log);
+  devices->MakePayloads(config, has_cuda ? host_budget : nullptr, log);
   for (const DeviceName& name : names) {
     ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, name.kind == kCudaKind
                                                            ? devices->MakeCuda(config, name.ordinal, log, others)
@@ -202,10 +203,11 @@ absl::StatusOr<std::unique_ptr<Devices>> Devices::Create(const ServerConfig& con
   return devices;
 }
 
-// Without a GPU the gate alone bounds the bytes: those of requests.
-void Devices::MakePayloads(const ServerConfig& config, bool has_cuda, Log* log) {
+// Without a GPU the gate alone bounds the bytes: those of requests. With one there are results too, and the budget is
+// that of all tensors of the host.
+void Devices::MakePayloads(const ServerConfig& config, std::shared_ptr<MemoryBudget> budget, Log* log) {
   const int64_t kept = config.receive().pool_bytes();
-  if (!has_cuda) {
+  if (budget == nullptr) {
     payloads_ = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), kept);
     return;
   }
@@ -216,7 +218,7 @@ void Devices::MakePayloads(const ServerConfig& config, bool has_cuda, Log* log) 
                                 "a GPU or from it; tensord_cuda_pinnings_total counts these: ",
                                 refusal.message()));
       }});
-  payloads_ = HostBufferPool::Create(MostCpuTensorBytes(), kept, kTensorBytesLimit, pinned_);
+  payloads_ = HostBufferPool::Create(std::move(budget), kept, kTensorBytesLimit, pinned_);
 }
 
 // The parts that all CUDA devices share.

@@ -102,7 +102,7 @@ class Devices {
                                    const OtherBackends& others) const;
   absl::StatusOr<std::unique_ptr<Backend>> MakeCuda(const ServerConfig& config, int ordinal, Log* log,
                                                     const OtherBackends& others);
-  void MakePayloads(const ServerConfig& config, bool has_cuda, Log* log);
+  void MakePayloads(const ServerConfig& config, std::shared_ptr<MemoryBudget> budget, Log* log);
   absl::Status OpenCuda(const ServerConfig& config, int ordinal, Log* log);
   void NoteCudaBytes(int64_t bytes);
 

@@ -52,19 +52,25 @@ void* AllocateFromSystem(int64_t bytes) {
 
 std::shared_ptr<HostBufferPool> HostBufferPool::Create(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name,
                                                        std::shared_ptr<BlockObserver> observer) {
+  return Create(std::make_shared<MemoryBudget>(limit_bytes), keep_bytes, std::move(limit_name), std::move(observer));
+}
+
+std::shared_ptr<HostBufferPool> HostBufferPool::Create(std::shared_ptr<MemoryBudget> budget, int64_t keep_bytes,
+                                                       std::string limit_name,
+                                                       std::shared_ptr<BlockObserver> observer) {
   std::shared_ptr<HostBufferPool> pool(
-      new HostBufferPool(limit_bytes, keep_bytes, std::move(limit_name), std::move(observer)));
+      new HostBufferPool(std::move(budget), keep_bytes, std::move(limit_name), std::move(observer)));
   pool->self_ = pool;
   return pool;
 }
 
-HostBufferPool::HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name,
+HostBufferPool::HostBufferPool(std::shared_ptr<MemoryBudget> budget, int64_t keep_bytes, std::string limit_name,
                                std::shared_ptr<BlockObserver> observer)
-    : limit_bytes_(limit_bytes),
+    : budget_(std::move(budget)),
       limit_name_(std::move(limit_name)),
       observer_(std::move(observer)),
       keep_bytes_(keep_bytes),
-      heap_(keep_bytes > 0 ? std::min(limit_bytes, kHeapBytes) : 0) {}  // pages that are not kept would be torn again
+      heap_(keep_bytes > 0 ? std::min(limit_bytes(), kHeapBytes) : 0) {}  // pages not kept would be torn again
 
 HostBufferPool::~HostBufferPool() {
   for (int c = 0; c < kNumClasses; ++c) {
@@ -89,9 +95,9 @@ void* HostBufferPool::AllocateBlock(int64_t bytes) {
 
 absl::Status HostBufferPool::RefuseLocked(int64_t size_bytes) {
   ++stats_.refused;
-  const int64_t in_use = size_bytes > limit_bytes_ ? 0 : UsedLocked();
+  const int64_t in_use = size_bytes > limit_bytes() ? 0 : budget_->used_bytes();
   return RefuseLimit(
-      Refusal::kOutOfMemory, limit_name_, limit_bytes_, in_use + size_bytes,
+      Refusal::kOutOfMemory, limit_name_, limit_bytes(), in_use + size_bytes,
       absl::StrCat("bytes of tensors in memory, ", in_use, " of them in use already; send less work at once"));
 }
 
@@ -101,9 +107,9 @@ absl::Status HostBufferPool::RefuseForSystemLocked(int64_t size_bytes) {
 }
 
 absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_bytes) {
-  if (size_bytes > limit_bytes_ || size_bytes > kAddressSpace) {
+  if (size_bytes > limit_bytes() || size_bytes > kAddressSpace) {
     MutexLock lock(&mutex_);
-    return size_bytes > limit_bytes_ ? RefuseLocked(size_bytes) : RefuseForSystemLocked(size_bytes);
+    return size_bytes > limit_bytes() ? RefuseLocked(size_bytes) : RefuseForSystemLocked(size_bytes);
   }
   const int size_class = ClassOf(size_bytes);
   const int64_t block_bytes = BytesOf(size_class);
@@ -111,7 +117,7 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
   bool is_full = false;  // of blocks that are kept
   {
     MutexLock lock(&mutex_);
-    if (UsedLocked() > limit_bytes_ - block_bytes) return RefuseLocked(size_bytes);
+    if (!budget_->Take(block_bytes)) return RefuseLocked(size_bytes);
     stats_.in_use_bytes += block_bytes;
     stats_.peak_in_use_bytes = std::max(stats_.peak_in_use_bytes, stats_.in_use_bytes);
     std::vector<void*>& blocks = free_[static_cast<size_t>(size_class)];
@@ -134,6 +140,7 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
   if (block == nullptr) {
     MutexLock lock(&mutex_);
     stats_.in_use_bytes -= block_bytes;
+    budget_->Give(block_bytes);
     return RefuseForSystemLocked(size_bytes);
   }
   return std::make_shared<Buffer>(block, size_bytes, [pool = self_.lock(), size_class](void* address, int64_t) {
@@ -145,22 +152,18 @@ absl::Status HostBufferPool::Reserve(int64_t bytes) {
   bool is_full = false;
   {
     MutexLock lock(&mutex_);
-    const int64_t used = UsedLocked();
-    if (bytes > limit_bytes_ - used) {
-      return RefuseLimit(Refusal::kOutOfMemory, limit_name_, limit_bytes_, used + bytes,
+    if (!budget_->Take(bytes)) {
+      const int64_t used = budget_->used_bytes();
+      return RefuseLimit(Refusal::kOutOfMemory, limit_name_, limit_bytes(), used + bytes,
                          absl::StrCat("bytes of tensors and shared memory, ", used, " of them in use already"));
     }
-    reserved_bytes_ += bytes;
     is_full = stats_.free_bytes > MostFreeLocked();
   }
   if (is_full) Trim();
   return absl::OkStatus();
 }
 
-void HostBufferPool::Unreserve(int64_t bytes) {
-  MutexLock lock(&mutex_);
-  reserved_bytes_ -= bytes;
-}
+void HostBufferPool::Unreserve(int64_t bytes) { budget_->Give(bytes); }
 
 void HostBufferPool::Release(void* address, int size_class) {
   {
@@ -168,6 +171,7 @@ void HostBufferPool::Release(void* address, int size_class) {
     const int64_t bytes = BytesOf(size_class);
     stats_.in_use_bytes -= bytes;
     stats_.free_bytes += bytes;
+    budget_->Give(bytes);
     free_[static_cast<size_t>(size_class)].push_back(address);
     if (stats_.free_bytes <= MostFreeLocked()) return;
   }

@@ -105,6 +105,25 @@ TEST(HostBufferPool, WhatOthersReserveIsInUse) {
   EXPECT_NE(Take(pool.get(), 4096), nullptr);
 }
 
+TEST(HostBufferPool, PoolsShareALimit) {
+  const auto budget = std::make_shared<MemoryBudget>(4096);
+  const auto one = HostBufferPool::Create(budget, 4096, "cpu.tensor_bytes");
+  const auto other = HostBufferPool::Create(budget, 0, "cpu.tensor_bytes");
+  std::shared_ptr<Buffer> half = Take(one.get(), 2048);
+  ASSERT_TRUE(other->Reserve(1024).ok());
+  ExpectOutOfMemory(other.get(), 1025);
+  std::shared_ptr<Buffer> rest = Take(other.get(), 1024);
+  EXPECT_EQ(budget->used_bytes(), 4096);
+  EXPECT_EQ(DetailOf(one->Allocate(64).status())->actual_value, 4096 + 64);
+  half.reset();
+  EXPECT_EQ(budget->used_bytes(), 2048) << "what is kept counts for nobody else";
+  half = Take(other.get(), 2048);
+  half.reset();
+  rest.reset();
+  other->Unreserve(1024);
+  EXPECT_EQ(budget->used_bytes(), 0);
+}
+
 TEST(HostBufferPool, WhatIsKeptAndWhatIsInUseAreWithinTheLimitTogether) {
   const auto pool = HostBufferPool::Create(4096, 4096);
   Take(pool.get(), 2048).reset();
