@@ -52,6 +52,7 @@ class CudaBackend final : public Backend {
         cubins_(options.cubins),
         parallel_(options.parallel),
         most_ahead_(options.most_ahead),
+        most_division_steps_(options.most_division_steps),
         lanes_(context_, options.libraries, options.lanes, pinned_.get()) {
     if (pinned_ != nullptr) pinned_->Add(context_);
   }
@@ -82,7 +83,9 @@ class CudaBackend final : public Backend {
       absl::Span<const SegmentInstruction> segments) const override {
     RETURN_IF_ERROR(context_->Enter());
     ASSIGN_OR_RETURN(KernelCompiler* const compiler, Compiler());
-    return CudaProgram::Create(segments, {.compiler = compiler, .libraries = libraries_}, parallel_, graphs_);
+    cuda::KernelContext context = {.compiler = compiler, .libraries = libraries_};
+    if (most_division_steps_ > 0) context.most_division_steps = most_division_steps_;
+    return CudaProgram::Create(segments, context, parallel_, graphs_);
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
     RETURN_IF_ERROR(context_->Enter());
@@ -167,6 +170,7 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<cuda::CubinStore> cubins_;
   const ParallelFor parallel_;
   const std::chrono::nanoseconds most_ahead_;
+  const int64_t most_division_steps_;
   const std::shared_ptr<KeptGraphs> graphs_ = std::make_shared<KeptGraphs>();
   mutable Mutex compiler_mutex_;
   mutable std::unique_ptr<KernelCompiler> compiler_ ABSL_GUARDED_BY(compiler_mutex_);

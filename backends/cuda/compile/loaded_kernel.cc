@@ -74,7 +74,6 @@ LoadedKernel::~LoadedKernel() {
 }
 
 absl::Status LoadedKernel::Enqueue(CuStream stream, absl::Span<const CuAddress> pointers, Pace* pace) const {
-  const bool is_cut = parts_ > static_cast<int64_t>(launches_.size());
   int64_t part = 0;
   for (const Launch& launch : launches_) {
     if (launch.unless_same.has_value() && pointers[static_cast<size_t>(launch.unless_same->first)] ==
@@ -88,7 +87,7 @@ absl::Status LoadedKernel::Enqueue(CuStream stream, absl::Span<const CuAddress> 
     for (const int32_t position : launch.arguments) add(pointers[static_cast<size_t>(position)]);
     if (launch.arguments.empty()) std::for_each(pointers.begin(), pointers.end(), add);
     for (; first_block < launch.blocks; first_block += launch.blocks_of_part) {
-      if (is_cut && pace != nullptr) RETURN_IF_ERROR(pace->BeforePart(part++, parts_));
+      if (is_cut() && pace != nullptr) RETURN_IF_ERROR(pace->BeforePart(part++, parts_));
       const auto left = static_cast<unsigned>(launch.blocks - first_block);
       RETURN_IF_ERROR(EnqueuePart(launch, std::min(launch.blocks_of_part, left), stream, arguments.data()));
     }

@@ -35,6 +35,8 @@ class LoadedKernel {
   // Enqueues the launches; each takes of these pointers those that it names. Asks the pace before each part of a
   // launch, if some launch has several; null: nothing waits.
   absl::Status Enqueue(CuStream stream, absl::Span<const CuAddress> pointers, Pace* pace = nullptr) const;
+  // Returns the parts before which Enqueue asks the pace; 0: no launch has several, and it asks for none.
+  int64_t num_parts() const { return is_cut() ? parts_ : 0; }
   // Says for people how it is launched: "2 launches, the largest of 528 x 256 threads, 40 registers".
   std::string Describe() const;
 
@@ -52,6 +54,7 @@ class LoadedKernel {
   explicit LoadedKernel(std::shared_ptr<Context> context) : context_(std::move(context)) {}
   absl::Status Open(const std::string& image, const std::vector<CudaLaunch>& launches, bool* is_refused);
   absl::Status Measure(CuFunction function);
+  bool is_cut() const { return parts_ > static_cast<int64_t>(launches_.size()); }
   absl::Status EnqueuePart(const Launch& launch, unsigned blocks, CuStream stream, void** arguments) const;
 
   const std::shared_ptr<Context> context_;

@@ -17,6 +17,20 @@ class Pace {
   virtual absl::Status BeforePart(int64_t part, int64_t parts) = 0;
 };
 
+// The pace of a kernel's last parts, which are parts of a text: `before` others come ahead of them.
+class PaceBehind final : public Pace {
+ public:
+  // `pace` may be null.
+  PaceBehind(Pace* pace, int64_t before) : pace_(pace), before_(before) {}
+  absl::Status BeforePart(int64_t part, int64_t parts) override {
+    return pace_ == nullptr ? absl::OkStatus() : pace_->BeforePart(before_ + part, before_ + parts);
+  }
+
+ private:
+  Pace* const pace_;
+  const int64_t before_;
+};
+
 }  // namespace tensord::cuda
 
 #endif  // TENSORD_BACKENDS_CUDA_DEVICE_PACE_H_

@@ -73,6 +73,8 @@ class NothingToDo final : public Kernel {
 struct KernelContext {
   KernelCompiler* compiler = nullptr;  // knows the device too: compiler->printing()
   Libraries* libraries = nullptr;
+  // The steps of a thread that a launch has at most, of those that divide large matrices: about a second.
+  int64_t most_division_steps = 10'000'000;
 };
 
 // Makes the kernel of an instruction. UNSUPPORTED_ON_DEVICE, naming the missing feature or library; OUT_OF_MEMORY.

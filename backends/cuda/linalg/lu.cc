@@ -11,15 +11,11 @@ namespace tensord::cuda {
 namespace {
 
 constexpr char kLuParameters[] =
-    "const T* a, T* factors, i64* pivots, int* infos, const int* is_broken, i64* order, T* permutation, T* lower, "
-    "T* upper, T* parity";
+    "const T* a, T* factors, i64* pivots, int* infos, const int* is_broken, int* is_divided, i64* order, "
+    "T* permutation, T* lower, T* upper, T* parity";
 
-constexpr char kLuDivide[] = R"(    T* packed = factors + i * kM * kN;
-    if (kIsSmall || HasTinyPivot(packed, kM, kK)) {
-      for (i64 e = threadIdx.x; e < kM * kN && !kIsSmall; e += kThreads) packed[e] = a[i * kM * kN + e];
-      __syncthreads();
-      FactorByDivision(kM, kN, packed, pivots + i * kK, infos + i);
-    })";
+constexpr char kLuSmall[] =
+    R"(    FactorByDivision(kM, kN, factors + i * kM * kN, pivots + i * kK, infos + i, 0, kK);)";
 
 // The row of A that each row of P A is.
 constexpr char kLuOrder[] = R"(    i64* rows = order + i * kM;
@@ -60,12 +56,7 @@ class LuResultKernel final : public LuKernel {
     RETURN_IF_ERROR(PrepareFactors(context, is_small_));
     const int64_t k = std::min(m_, n_);
     MatrixText text(dtype_, MostBlocks(context));
-    text.Constant("kM", m_);
-    text.Constant("kN", n_);
-    text.Constant("kK", k);
-    text.Constant("kIsSmall", is_small_);
-    text.Add(kDivisionText);
-    text.EachByBlock("divide", kLuParameters, batch_, kLuDivide);
+    AddDivision(context, kLuParameters, "", is_small_ ? kLuSmall : nullptr, &text);
     text.Each("order_rows", kLuParameters, batch_, kLuOrder);
     text.Each("write_permutation", kLuParameters, batch_ * m_ * m_, kLuPermutation);
     text.Each("write_lower", kLuParameters, batch_ * m_ * k, kLuLower);
@@ -75,12 +66,14 @@ class LuResultKernel final : public LuKernel {
   }
 
   absl::Status Enqueue(const Launch& launch) const override {
-    RETURN_IF_ERROR(EnqueueFactors(launch, batch_));
-    return take_apart_->Enqueue(
-        launch.stream,
-        {launch.operands[0], factors_.at(launch), pivots_.at(launch), infos_.at(launch), guarded_.is_broken.at(launch),
-         order_.at(launch), launch.results[0], launch.results[1], launch.results[2], launch.results[3]},
-        is_small_ ? launch.pace : nullptr);
+    const int64_t calls = is_small_ ? 0 : batch_;
+    RETURN_IF_ERROR(EnqueueFactors(launch, calls + take_apart_->num_parts()));
+    PaceBehind pace(launch.pace, calls);
+    return take_apart_->Enqueue(launch.stream,
+                                {launch.operands[0], factors_.at(launch), pivots_.at(launch), infos_.at(launch),
+                                 guarded_.is_broken.at(launch), is_divided_.at(launch), order_.at(launch),
+                                 launch.results[0], launch.results[1], launch.results[2], launch.results[3]},
+                                &pace);
   }
   std::string Describe() const override {
     return is_small_ ? "a block a matrix" : absl::StrCat("cuSOLVER getrf, ", batch_, " calls");

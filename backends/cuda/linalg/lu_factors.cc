@@ -12,6 +12,7 @@ LuKernel::LuKernel(const BoundInstruction& instruction, Refusal refusal) : Matri
   infos_ = Scratch(batch_ * 4);
   factors_ = Scratch(batch_ * m_ * n_ * SizeOf(dtype_));
   pivots_ = Scratch(batch_ * std::min(m_, n_) * 8);
+  is_divided_ = Scratch(batch_ * 4);
   guarded_.is_broken = Scratch(batch_ * 4);
   guarded_.largest = Scratch(batch_ * 8);
 }
@@ -30,6 +31,26 @@ absl::Status LuKernel::PrepareFactors(const KernelContext& context, bool is_smal
       }));
   device_work_ = Scratch(static_cast<int64_t>(work_.device_bytes));
   return absl::OkStatus();
+}
+
+void LuKernel::AddDivision(const KernelContext& context, absl::string_view parameters, absl::string_view functions,
+                           const char* small, MatrixText* text) {
+  const int64_t k = std::min(m_, n_);
+  const double steps = static_cast<double>(m_) * static_cast<double>(n_) * static_cast<double>(k) / 3;
+  if (small == nullptr) {
+    factor_turns_ = DivisionTurns::Of(k, steps / MatrixText::kThreads, context.most_division_steps);
+  }
+  text->Constant("kM", m_);
+  text->Constant("kN", n_);
+  text->Constant("kK", k);
+  text->Constant("kFactorColumns", factor_turns_.columns);
+  text->Add(kDivisionText);
+  text->Add(functions);
+  if (small == nullptr) {
+    text->EachByBlockInTurns("divide", parameters, batch_, factor_turns_.count, kDivideFactors);
+  } else {
+    text->EachByBlock("divide", parameters, batch_, small);
+  }
 }
 
 absl::Status LuKernel::EnqueueFactors(const Launch& launch, int64_t parts) const {

@@ -134,6 +134,18 @@ void MatrixText::EachByBlock(absl::string_view entry, absl::string_view paramete
                    "\n  }\n}\n"));
 }
 
+void MatrixText::EachByBlockInTurns(absl::string_view entry, absl::string_view parameters, int64_t count, int64_t turns,
+                                    absl::string_view body) {
+  if (turns == 1) return EachByBlock(entry, parameters, count, absl::StrCat("    const i64 turn = 0;\n", body));
+  if (count == 0) return;
+  const int64_t blocks = std::min(most_blocks_, count);
+  Add(absl::StrCat("extern \"C\" __global__ void ", entry, "(u64 first_block, ", parameters,
+                   ") {\n  const i64 turn = (i64)(first_block / ", blocks, "u);\n  for (i64 i = blockIdx.x; i < ",
+                   count, "ll; i += ", blocks, "ll) {\n", body, "\n  }\n}\n"));
+  text_.launches.push_back(
+      {.entry = std::string(entry), .blocks = blocks * turns, .threads_per_block = kThreads, .parts = turns});
+}
+
 void MatrixText::EachByGroup(absl::string_view entry, absl::string_view parameters, int64_t count, int group,
                              absl::string_view body) {
   if (count == 0) return;

@@ -33,6 +33,9 @@ class MatrixText {
   // Adds an entry of which a block of kThreads threads does `body` for each i below `count`, and its launch. All
   // threads come to every barrier in it.
   void EachByBlock(absl::string_view entry, absl::string_view parameters, int64_t count, absl::string_view body);
+  // Does the same `turns` times, a launch each, for bodies that take long: `turn` counts them.
+  void EachByBlockInTurns(absl::string_view entry, absl::string_view parameters, int64_t count, int64_t turns,
+                          absl::string_view body);
   // Adds an entry of which `group` threads in a row of a warp do `body` for each i below `count`, and its launch; group
   // is a power of two up to 32, and `lane` the place among them. A warp goes through `body` as one: groups that are
   // left over do the last i again, where `is_here` is false.

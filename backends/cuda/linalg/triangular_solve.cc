@@ -4,6 +4,7 @@
 #include "backends/cuda/linalg/matrix_kernel.h"
 #include "backends/cuda/linalg/matrix_text.h"
 #include "backends/cuda/linalg/solutions.h"
+#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -12,13 +13,21 @@ namespace {
 // What NVIDIA recommends for Hopper; the library takes less of it elsewhere.
 constexpr int64_t kTriangularBlasWorkspaceBytes = int64_t{32} << 20;
 
-constexpr char kTriangularDivide[] = R"(    const T* triangle = a + i * kN * kN;
+// A block for some sides of a matrix, or a small one: thread by thread a side.
+constexpr char kTriangularDivide[] = R"(    const i64 matrix = i / kGroups, begin = i % kGroups * kThreads;
+    const i64 end = kIsSmall || begin + kThreads > kSides ? kSides : begin + kThreads;
+    const T* triangle = a + matrix * kN * kN;
     if (kIsSmall || (!kUnit && HasTinyPivot(triangle, kN, kN))) {
-      T* sides = x + i * kRows * kColumns;
-      for (i64 e = threadIdx.x; e < kRows * kColumns; e += kThreads) sides[e] = b[i * kRows * kColumns + e];
-      __syncthreads();
+      T* sides = x + matrix * kRows * kColumns;
+      const T* from = b + matrix * kRows * kColumns;
+      for (i64 side = begin + threadIdx.x; side < end && turn == 0; side += kThreads) {
+        for (i64 k = 0; k < kN; ++k) {
+          const i64 at = kLeft ? side * kRows + k : side + k * kRows;
+          sides[at] = from[at];
+        }
+      }
       SolveByDivision({kLeft != 0, kLower != 0, kTransposed != 0, kConjugated != 0, kUnit != 0}, kRows, kColumns,
-                      triangle, sides);
+                      triangle, sides, begin, end, turn * kSideColumns, (turn + 1) * kSideColumns);
     })";
 
 // op(A) X = B or X op(A) = B, in the place of X.
@@ -46,8 +55,14 @@ class TriangularSolveKernel final : public MatrixKernel {
     text.Constant("kConjugated", operation_ == kBlasConjugateTranspose);
     text.Constant("kUnit", unit_);
     text.Constant("kIsSmall", is_small_);
+    const int64_t sides = left_ ? columns_ : rows_, groups = is_small_ ? 1 : CeilDiv(sides, MatrixText::kThreads);
+    text.Constant("kSides", sides);
+    text.Constant("kGroups", groups);
+    turns_ = DivisionTurns::Of(n_, is_small_ || unit_ ? 1 : static_cast<double>(n_) * static_cast<double>(n_) / 2,
+                               context.most_division_steps);
+    text.Constant("kSideColumns", turns_.columns);
     text.Add(kDivisionText);
-    text.EachByBlock("divide", "const T* a, const T* b, T* x", batch_, kTriangularDivide);
+    text.EachByBlockInTurns("divide", "const T* a, const T* b, T* x", batch_ * groups, turns_.count, kTriangularDivide);
     ASSIGN_OR_RETURN(divide_, context.compiler->Compile(text.Take()));
     return absl::OkStatus();
   }
@@ -55,8 +70,10 @@ class TriangularSolveKernel final : public MatrixKernel {
   absl::Status Enqueue(const Launch& launch) const override {
     const CuAddress a = launch.operands[0], b = launch.operands[1], x = launch.results[0];
     if (!is_small_) RETURN_IF_ERROR(EnqueueSolutions(launch, a, b, x));
-    return divide_->Enqueue(launch.stream, {a, b, x}, is_small_ ? launch.pace : nullptr);
+    PaceBehind pace(launch.pace, is_small_ ? 0 : batch_);
+    return divide_->Enqueue(launch.stream, {a, b, x}, &pace);
   }
+  bool varies() const override { return turns_.count > 1; }
   int64_t workspace_bytes() const override { return is_small_ ? 0 : kTriangularBlasWorkspaceBytes; }
   std::string Describe() const override {
     return is_small_ ? "a block a matrix" : absl::StrCat("cublas trsm, ", batch_, " calls");
@@ -76,7 +93,7 @@ class TriangularSolveKernel final : public MatrixKernel {
     ASSIGN_OR_RETURN(const BlasHandle handle, launch.handles->blas(launch.workspace, kTriangularBlasWorkspaceBytes));
     ASSIGN_OR_RETURN(const Blas* const blas, launch.handles->libraries().blas());
     for (int64_t i = 0; i < batch_; ++i) {
-      RETURN_IF_ERROR(launch.BeforePart(i, batch_));
+      RETURN_IF_ERROR(launch.BeforePart(i, batch_ + divide_->num_parts()));
       RETURN_IF_ERROR(Solve(*blas, handle, Pointer(Element(a, i * n_ * n_, dtype_)),
                             Pointer(Element(x, i * rows_ * columns_, dtype_))));
     }
@@ -108,6 +125,7 @@ class TriangularSolveKernel final : public MatrixKernel {
   const bool left_, lower_, unit_;
   const int operation_;  // values of the attribute are cublas's
   const bool is_small_ = n_ <= kMostSmallSize && (left_ ? columns_ : rows_) <= kMostSmallSides;
+  DivisionTurns turns_;
   std::shared_ptr<const LoadedKernel> divide_;
 };
 

@@ -29,7 +29,8 @@ class BesideCpuTest : public CudaTest {
     auto backend = MakeCudaBackend({.libraries = libraries_.get(),
                                     .tensor_bytes = 256 * kMiB,
                                     .host_memory = host_memory_,
-                                    .most_ahead = most_ahead_});
+                                    .most_ahead = most_ahead_,
+                                    .most_division_steps = most_division_steps_});
     EXPECT_TRUE(backend.ok()) << backend.status();
     return *std::move(backend);
   }
@@ -91,6 +92,7 @@ class BesideCpuTest : public CudaTest {
   const std::unique_ptr<Backend> cpu_ = MakeCpuBackend({.threads = 1});
   // So much that nothing depends on how fast this machine is.
   std::chrono::nanoseconds most_ahead_ = std::chrono::hours(1);
+  int64_t most_division_steps_ = 0;
   std::mt19937_64 random_{1};
 };
 

@@ -331,6 +331,40 @@ TEST_F(CudaLinalgTest, PivotsWithoutReciprocal) {
   }
 }
 
+// Large matrices of subnormal numbers are divided by a block, in launches that end soon.
+TEST_F(CudaLinalgTest, DivisionsThatTakeManyLaunches) {
+  constexpr int64_t kSize = 40, kSides = 150;  // more than a block has threads
+  const auto scaled = [&](Literal a, bool is_dominant, double scale) {
+    absl::Span<double> values = a.mutable_values<double>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t place = i % (kSize * kSize);
+      if (is_dominant && place % (kSize + 1) == 0) values[i] += 10;
+      values[i] *= scale;
+    }
+    return a;
+  };
+  const double tiny = 0x1p-1030;
+  const Literal a = scaled(RandomMatrices(DType::kF64, {kSize, kSize, 2}, &small_random_), true, tiny);
+  const Literal b = scaled(RandomMatrices(DType::kF64, {kSize, kSides, 2}, &small_random_), false, tiny);
+  const Literal rows = scaled(RandomMatrices(DType::kF64, {kSides, kSize, 2}, &small_random_), false, tiny);
+  for (const int64_t steps : {0, 20, 100}) {
+    SCOPED_TRACE(steps);
+    most_division_steps_ = steps;
+    const std::unique_ptr<Backend> backend = Made();
+    const long launches = hostCudaCalls("cuLaunchKernel");
+    ExpectAsOnCpu(backend.get(), TextOf("Lu", 4, {a}), {a}, {.ulps = 64});
+    // Of 40 columns eight launches have five each, and two have 20.
+    EXPECT_EQ(hostCudaCalls("cuLaunchKernel") - launches > 12, steps == 20);
+    ExpectAsOnCpu(backend.get(), TextOf("Solve", 1, {a, b}), {a, b}, {.norm_relative = 1e-8});
+    for (const char* attrs : {" {lower = true, left_side = true}", " {lower = false, left_side = true}",
+                              " {lower = false, left_side = true, transpose_a = transpose}"}) {
+      ExpectAsOnCpu(backend.get(), TextOf("TriangularSolve", 1, {a, b}, attrs), {a, b}, {.norm_relative = 1e-8});
+    }
+    ExpectAsOnCpu(backend.get(), TextOf("TriangularSolve", 1, {a, rows}, " {lower = true, left_side = false}"),
+                  {a, rows}, {.norm_relative = 1e-8});
+  }
+}
+
 TEST_F(CudaLinalgTest, NumbersFarFromOne) {
   const std::unique_ptr<Backend> backend = Made();
   for (const double scale : {1e-290, 1e290}) {
