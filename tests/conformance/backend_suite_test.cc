@@ -212,28 +212,27 @@ std::optional<std::vector<Literal>> ArgumentsOf(const NodeCase& node_case, Value
 TEST_P(BackendSuite, EveryOpOnEveryDtypeAgreesWithTheReference) {
   std::mt19937_64 random(20240601);
   int64_t run = 0, programs = 0, failed = 0;
-  ForEachProgram(/*row_major=*/false, [](const NodeCase&) { return true; },
-                 [&](const NodeCase& node_case, const CompiledProgram& program) {
-                   ++programs;
-                   Graph graph = GraphOf(node_case);
-                   const auto guards = InferTypes(&graph);
-                   for (const Values values : {Values::kModest, Values::kEdges, Values::kIntegers}) {
-                     const auto arguments = ArgumentsOf(node_case, values, &random);
-                     if (!arguments.has_value()) continue;
-                     const auto want = EvaluateReference(graph, *guards, *arguments);
-                     ASSERT_TRUE(want.ok()) << node_case.name << ": " << want.status();
-                     const auto got = RunCompiled(program, *arguments);
-                     ASSERT_TRUE(got.ok()) << node_case.name << ": " << got.status();
-                     ++run;
-                     const std::string difference =
-                         Difference((*got)[0], (*want)[0], ToleranceOf(node_case, *arguments));
-                     if (!difference.empty() && ++failed <= 40) {
-                       const std::string shown =
-                           arguments->empty() ? "" : absl::StrCat(" values ", static_cast<int>(values));
-                       ADD_FAILURE() << node_case.name << shown << ": " << difference;
-                     }
-                   }
-                 });
+  ForEachProgram(
+      /*row_major=*/false, [](const NodeCase&) { return true; },
+      [&](const NodeCase& node_case, const CompiledProgram& program) {
+        ++programs;
+        Graph graph = GraphOf(node_case);
+        const auto guards = InferTypes(&graph);
+        for (const Values values : {Values::kModest, Values::kEdges, Values::kIntegers}) {
+          const auto arguments = ArgumentsOf(node_case, values, &random);
+          if (!arguments.has_value()) continue;
+          const auto want = EvaluateReference(graph, *guards, *arguments);
+          ASSERT_TRUE(want.ok()) << node_case.name << ": " << want.status();
+          const auto got = RunCompiled(program, *arguments);
+          ASSERT_TRUE(got.ok()) << node_case.name << ": " << got.status();
+          ++run;
+          const std::string difference = Difference((*got)[0], (*want)[0], ToleranceOf(node_case, *arguments));
+          if (!difference.empty() && ++failed <= 40) {
+            const std::string shown = arguments->empty() ? "" : absl::StrCat(" values ", static_cast<int>(values));
+            ADD_FAILURE() << node_case.name << shown << ": " << difference;
+          }
+        }
+      });
   EXPECT_EQ(failed, 0) << "of " << run;
   EXPECT_GT(programs, 0);
   EXPECT_GE(run, programs);

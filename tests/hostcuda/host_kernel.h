@@ -281,13 +281,13 @@ struct HostSignature<void (*)(A...)> {
 #define HOST_EXPORT extern "C" __attribute__((visibility("default")))
 HOST_EXPORT HostState* hostcuda_state() { return &host_state; }
 // Exports a kernel of the text at `place`: a run of the present thread, and the list of its parameters.
-#define HOST_KERNEL(place, name)                                        \
-  HOST_EXPORT void hostcuda_run_##place##_##name(void** arguments) {    \
-    HostSignature<decltype(&name)>::Call(&name, arguments);             \
-  }                                                                     \
+#define HOST_KERNEL(place, name)                                            \
+  HOST_EXPORT void hostcuda_run_##place##_##name(void** arguments) {        \
+    HostSignature<decltype(&name)>::Call(&name, arguments);                 \
+  }                                                                         \
   HOST_EXPORT const HostParameter* hostcuda_parameters_##place##_##name() { \
     static constexpr HostSignature<decltype(&name)>::Parameters parameters; \
-    return parameters.list;                                             \
+    return parameters.list;                                                 \
   }
 
 #endif  // TENSORD_TESTS_HOSTCUDA_HOST_KERNEL_H_

@@ -23,8 +23,8 @@ struct CuModuleObject {
   ~CuModuleObject();
 
   host::Context* const context = &host::Context::Get();  // that of the thread that made it
-  std::string promise;  // WaitingKernels knows the library by it; empty: it is open
-  size_t place = 0;     // of the text in the library
+  std::string promise;                                   // WaitingKernels knows the library by it; empty: it is open
+  size_t place = 0;                                      // of the text in the library
   void* library = nullptr;
   bool waits = false;  // some kernel has barriers or shuffles
   bool is_checked = false;

@@ -16,8 +16,8 @@ class LuKernel : public MatrixKernel {
   // Ask no library where `is_small`: the factors are the matrices themselves then, for the kernel's own text.
   absl::Status PrepareFactors(const KernelContext& context, bool is_small);
   // Adds the entry that divides where libraries cannot, with a parameter `int* is_divided` among `parameters`, and the
-  // constants kM, kN and kK ahead of `functions`. `small`: what a block does with each matrix instead; null: they are not
-  // small.
+  // constants kM, kN and kK ahead of `functions`. `small`: what a block does with each matrix instead; null: they are
+  // not small.
   void AddDivision(const KernelContext& context, absl::string_view parameters, absl::string_view functions,
                    const char* small, MatrixText* text);
   // Tells whether a matrix may take several launches more than others.
