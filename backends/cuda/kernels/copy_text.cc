@@ -284,7 +284,8 @@ class CopyPrinter {
     lines_.Open("");
     const std::string base = Offset(tiles.rest, stride, rest);
     lines_.Line("const i64 base = (i64)(", base, ");");
-    lines_.Raw("#pragma unroll 8");
+    // With more of 16 bytes in registers, and the places that they come from, some would be spilled.
+    lines_.Raw(element_bytes_ < 16 ? "#pragma unroll 8" : "#pragma unroll 4");
     lines_.Open("for (u32 e = threadIdx.x; e < ", elements, "u; e += ", kCopyThreads, "u)");
     if (loads) {
       lines_.Line("const u32 c = e % ", tiles.columns.part, "u, r = e / ", tiles.columns.part, "u;");

@@ -18,7 +18,7 @@ std::string IntegerText(int64_t x) { return absl::StrCat(x, x > -kPointsOf31Bits
 
 std::vector<std::string> WriteCoordinates(CudaLines* lines, const std::string& variable,
                                           absl::Span<const int64_t> sizes, const std::string& prefix,
-                                          const std::vector<bool>& needed) {
+                                          const std::vector<bool>& needed, bool may_be_unused) {
   int64_t count = 1;
   for (const int64_t size : sizes) count *= size;
   const absl::string_view type = IndexType(count), suffix = IndexSuffix(count);
@@ -35,7 +35,7 @@ std::vector<std::string> WriteCoordinates(CudaLines* lines, const std::string& v
       // The quotient by the last axes needs no remainder.
       if (count / before > sizes[d]) absl::StrAppend(&text, " % ", sizes[d], suffix);
       names.push_back(absl::StrCat(prefix, d));
-      lines->Line("const ", type, " ", names.back(), " = ", text, ";");
+      lines->Line(may_be_unused ? "[[maybe_unused]] " : "", "const ", type, " ", names.back(), " = ", text, ";");
     }
     before *= sizes[d];
   }

@@ -19,10 +19,11 @@ absl::string_view IndexType(int64_t count);
 absl::string_view IndexSuffix(int64_t count);
 
 // Writes the declarations of the coordinates of a linear index over axes of these sizes, the first the fastest, and
-// returns their names: `prefix` and a number, or "0" for an axis of size 1, and for one that is not needed.
+// returns their names: `prefix` and a number, or "0" for an axis of size 1, and for one that is not needed. Compilers
+// warn of one that nobody reads, unless it may be unused.
 std::vector<std::string> WriteCoordinates(CudaLines* lines, const std::string& variable,
                                           absl::Span<const int64_t> sizes, const std::string& prefix,
-                                          const std::vector<bool>& needed = {});
+                                          const std::vector<bool>& needed = {}, bool may_be_unused = false);
 
 // A sum of coordinates times strides.
 struct OffsetTerm {

@@ -63,7 +63,9 @@ class OwnProductPrinter {
                 "* __restrict__ rhs, ", is_shared() ? arithmetic_.type() : std::string(CudaStorage(result_)),
                 "* __restrict__ ", is_shared() ? "slots" : "result", ")");
     const std::string& type = arithmetic_.type();
-    lines_.Line("__shared__ ", type, " a[", kSlice * Pitch(kLhs), "], b[", kSlice * Pitch(kRhs), "];");
+    if (space_.Size(kSummed) > 0) {
+      lines_.Line("__shared__ ", type, " a[", kSlice * Pitch(kLhs), "], b[", kSlice * Pitch(kRhs), "];");
+    }
     lines_.Line("const u32 tr = threadIdx.x % ", kThreadsASide, "u, tc = threadIdx.x / ", kThreadsASide, "u;");
     lines_.Open("for (u64 t = ", parts > 1 ? "first_block + " : "", "blockIdx.x; t < ", all, "ull; t += ", blocks,
                 "ull)");

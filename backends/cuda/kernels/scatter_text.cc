@@ -240,7 +240,7 @@ class ScatterPrinter {
     }
     lines_.Line(type, " sum = *to;");
     lines_.Open("for (u64 j = item; j < ", last, " && keys[j] >> ", NumberBits(), " == place; ++j)");
-    lines_.Line("const u64 n = keys[j] & ", (uint64_t{1} << NumberBits()) - 1, "ull;");
+    lines_.Line("[[maybe_unused]] const u64 n = keys[j] & ", (uint64_t{1} << NumberBits()) - 1, "ull;");
     WriteUpdateOf(inner);
     lines_.Line("sum = ", CudaBinary(CombinerOp(combiner_), operand_.dtype, "sum", "x", &lines_.prelude()), ";");
     lines_.Close();
@@ -252,9 +252,9 @@ class ScatterPrinter {
   void WriteKey(int64_t inner) {
     std::string destination = "start";
     if (by_element_) {
-      lines_.Line("const u64 w = i / ", inner, "ull, e = i % ", inner, "ull;");
+      lines_.Line("[[maybe_unused]] const u64 w = i / ", inner, "ull, e = i % ", inner, "ull;");
     } else {
-      lines_.Line("const u64 w = i;");
+      lines_.Line("[[maybe_unused]] const u64 w = i;");
     }
     const WindowText::Place place = windows_.WriteWindow(&lines_, "w");
     windows_.WriteStart(&lines_, place, /*skips=*/true);
@@ -269,7 +269,7 @@ class ScatterPrinter {
   void WriteUpdateOf(int64_t inner) {
     const std::string type(CudaType(operand_.dtype));
     if (by_element_) {
-      lines_.Line("const u64 w = n / ", inner, "ull, f = n % ", inner, "ull;");
+      lines_.Line("[[maybe_unused]] const u64 w = n / ", inner, "ull, f = n % ", inner, "ull;");
       WindowText::Place place = windows_.WriteWindow(&lines_, "w");
       place.window = windows_.WriteInner(&lines_, "f").window;
       lines_.Line("const ", type, " x = updates[", windows_.WindowsOffset(place), "];");

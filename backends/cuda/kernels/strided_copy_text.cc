@@ -68,8 +68,8 @@ KernelText StridedCopyText(const StridedCopy& copy, int64_t most_blocks) {
   std::string text = prelude.Text();
   absl::StrAppend(&text, "extern \"C\" __global__ void strided_copy(const ", from, "* __restrict__ from, ", to,
                   "* __restrict__ to) {\n  for (", index, " i = (", index, ")blockIdx.x * ", kStridedCopyThreads,
-                  "u + threadIdx.x; i < ", elements, "; i += (", index, ")", blocks * kStridedCopyThreads, ") {\n    ",
-                  index, " rest = i;\n    i64 at = 0;\n");
+                  "u + threadIdx.x; i < ", elements, "; i += (", index, ")", blocks * kStridedCopyThreads,
+                  ") {\n    [[maybe_unused]] ", index, " rest = i;\n    i64 at = 0;\n");
   for (size_t a = 0; a < copy.axes.size(); ++a) {
     const StridedCopy::Axis& axis = copy.axes[a];
     const bool is_last = a + 1 == copy.axes.size();

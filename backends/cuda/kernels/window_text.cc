@@ -40,7 +40,9 @@ WindowText::Place WindowText::WriteElement(CudaLines* lines, const std::string& 
             [](const Axis& a, const Axis& b) { return std::pair(a.stride, a.size) < std::pair(b.stride, b.size); });
   std::vector<int64_t> sizes;
   for (const Axis& axis : axes) sizes.push_back(axis.size);
-  const std::vector<std::string> names = WriteCoordinates(lines, variable, sizes, variable);
+  // Windows at one place do not ask where they come from, unless the last one wins.
+  const std::vector<std::string> names =
+      WriteCoordinates(lines, variable, sizes, variable, {}, /*may_be_unused=*/layout_.components.empty());
   for (size_t k = 0; k < axes.size(); ++k) *axes[k].name = names[k];
   return place;
 }

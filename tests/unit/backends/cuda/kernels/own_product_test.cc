@@ -109,6 +109,15 @@ TEST_F(OwnProductTest, NoAccessIsOutOfBoundsAndNoneRaces) {
 // The text of one product under any options, on values that stay the same.
 class ProductTextTest : public NodeCasesTest {
  protected:
+  void TearDown() override {
+    buffers_.clear();
+    pool_ = nullptr;
+    lane_ = nullptr;
+    compiler_ = nullptr;
+    context_ = nullptr;
+    NodeCasesTest::TearDown();
+  }
+
   // Chooses the product, which has operands of one dtype, and values for them.
   void Choose(NodeCase product, const ConcreteType& result, Values values) {
     product_ = std::move(product);
@@ -168,11 +177,11 @@ class ProductTextTest : public NodeCasesTest {
     addresses_.push_back(reinterpret_cast<CuAddress>(buffers_.back()->address()));
   }
 
-  const std::shared_ptr<Context> context_ = Entered();
-  const std::unique_ptr<KernelCompiler> compiler_ =
+  std::shared_ptr<Context> context_ = Entered();
+  std::unique_ptr<KernelCompiler> compiler_ =
       *KernelCompiler::Create(context_, *libraries_->nvrtc(), CubinStore::InMemory());
-  const std::unique_ptr<Lane> lane_ = *Lane::Create(context_, libraries_.get());
-  const std::shared_ptr<DevicePool> pool_ = *DevicePool::Create(context_, {.limit_bytes = 16 * kMiB});
+  std::unique_ptr<Lane> lane_ = *Lane::Create(context_, libraries_.get());
+  std::shared_ptr<DevicePool> pool_ = *DevicePool::Create(context_, {.limit_bytes = 16 * kMiB});
   std::vector<Literal> arguments_;
   std::vector<std::shared_ptr<Buffer>> buffers_;
   std::vector<CuAddress> addresses_;
