@@ -17,6 +17,10 @@ struct DivisionTurns {
   int64_t count = 1;
   int64_t columns = 0;  // of a launch; the last has what is left
 
+  // Returns the blocks that a processor has one after the other, as far as they do not run at once.
+  static double BlocksInTurn(int64_t blocks, int64_t processors) {
+    return std::max(1., static_cast<double>(blocks) / static_cast<double>(processors));
+  }
   // `steps` of a thread in all, and at most so many in a launch.
   static DivisionTurns Of(int64_t columns, double steps, int64_t most_steps) {
     const double wanted = std::ceil(steps / static_cast<double>(most_steps));

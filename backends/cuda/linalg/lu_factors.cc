@@ -36,9 +36,10 @@ absl::Status LuKernel::PrepareFactors(const KernelContext& context, bool is_smal
 void LuKernel::AddDivision(const KernelContext& context, absl::string_view parameters, absl::string_view functions,
                            const char* small, MatrixText* text) {
   const int64_t k = std::min(m_, n_);
-  const double steps = static_cast<double>(m_) * static_cast<double>(n_) * static_cast<double>(k) / 3;
   if (small == nullptr) {
-    factor_turns_ = DivisionTurns::Of(k, steps / MatrixText::kThreads, context.most_division_steps);
+    const double steps = static_cast<double>(m_) * static_cast<double>(n_) * static_cast<double>(k) / 3;
+    const double in_turn = DivisionTurns::BlocksInTurn(batch_, context.compiler->printing().num_processors);
+    factor_turns_ = DivisionTurns::Of(k, steps / MatrixText::kThreads * in_turn, context.most_division_steps);
   }
   text->Constant("kM", m_);
   text->Constant("kN", n_);

@@ -95,10 +95,11 @@ class SolveKernel final : public LuKernel {
 
  private:
   void AddSides(const KernelContext& context, MatrixText* text) {
-    const double steps = static_cast<double>(n_) * static_cast<double>(n_) / 2;
-    side_turns_ = DivisionTurns::Of(n_, steps, context.most_division_steps);
-    const int64_t passes = side_turns_.count == 1 ? 2 : 1;  // one for each triangle
     const int64_t groups = CeilDiv(columns_, MatrixText::kThreads);
+    const double in_turn = DivisionTurns::BlocksInTurn(batch_ * groups, context.compiler->printing().num_processors);
+    const double steps = static_cast<double>(n_) * static_cast<double>(n_) / 2;
+    side_turns_ = DivisionTurns::Of(n_, steps * in_turn, context.most_division_steps);
+    const int64_t passes = side_turns_.count == 1 ? 2 : 1;  // one for each triangle
     text->Constant("kGroups", groups);
     text->Constant("kSideTurns", side_turns_.count);
     text->Constant("kSideColumns", side_turns_.columns);

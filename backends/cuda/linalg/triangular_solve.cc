@@ -58,8 +58,9 @@ class TriangularSolveKernel final : public MatrixKernel {
     const int64_t sides = left_ ? columns_ : rows_, groups = is_small_ ? 1 : CeilDiv(sides, MatrixText::kThreads);
     text.Constant("kSides", sides);
     text.Constant("kGroups", groups);
-    turns_ = DivisionTurns::Of(n_, is_small_ || unit_ ? 1 : static_cast<double>(n_) * static_cast<double>(n_) / 2,
-                               context.most_division_steps);
+    const double in_turn = DivisionTurns::BlocksInTurn(batch_ * groups, context.compiler->printing().num_processors);
+    const double steps = is_small_ || unit_ ? 1 : static_cast<double>(n_) * static_cast<double>(n_) / 2 * in_turn;
+    turns_ = DivisionTurns::Of(n_, steps, context.most_division_steps);
     text.Constant("kSideColumns", turns_.columns);
     text.Add(kDivisionText);
     text.EachByBlockInTurns("divide", "const T* a, const T* b, T* x", batch_ * groups, turns_.count, kTriangularDivide);
