@@ -57,7 +57,11 @@ class CrampedUploadTest : public ::testing::Test {
   static constexpr int64_t kSize = 40'000, kChunk = 10'000;
 
   server::CallGate& gate() { return *server_.parts().gate; }
-  server::AddedBytes Others(int64_t bytes) { return *server::AddedBytes::Add(&gate().bytes(), bytes, "others"); }
+  // What came before leaves a moment after it has arrived.
+  server::AddedBytes Others(int64_t bytes) {
+    EXPECT_TRUE(WaitFor([&] { return gate().snapshot().bytes + bytes <= 100'000; }));
+    return *server::AddedBytes::Add(&gate().bytes(), bytes, "others");
+  }
   bool WriteChunk(RawStream& upload, int64_t offset) {
     return upload.Write(ChunkOf(offset, std::string(kChunk, 'x')).SerializeAsString());
   }
