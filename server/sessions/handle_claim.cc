@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -57,9 +58,19 @@ absl::Status HandleClaim::CheckReady() {
 
 ResidentType HandleClaim::TypeOf(size_t use) const { return uses_[use].slot->type(); }
 
-ResidentTensor HandleClaim::Read(size_t use) const { return *uses_[use].slot->Read(); }
+absl::StatusOr<ResidentTensor> HandleClaim::Read(size_t use) const {
+  const Use& read = uses_[use];
+  std::optional<ResidentTensor> tensor = read.slot->Read();
+  if (!tensor.has_value()) return PoisonedHandle(read.handle, read.slot->cause());
+  return *std::move(tensor);
+}
 
-std::shared_ptr<ResidentMemory> HandleClaim::MemoryOf(size_t use) const { return uses_[use].slot->memory(); }
+absl::StatusOr<std::shared_ptr<ResidentMemory>> HandleClaim::MemoryOf(size_t use) const {
+  const Use& read = uses_[use];
+  std::shared_ptr<ResidentMemory> memory = read.slot->memory();
+  if (memory == nullptr) return PoisonedHandle(read.handle, read.slot->cause());
+  return memory;
+}
 
 bool HandleClaim::IsWritable(size_t use) const { return uses_[use].donated && uses_[use].slot->IsUsedByOneAlone(); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/sessions/tensor_slot.h"
 
 namespace tensord::server {
@@ -59,8 +60,9 @@ class HandleClaim {
   // ---- When they are ready ----
 
   ResidentType TypeOf(size_t use) const;
-  ResidentTensor Read(size_t use) const;
-  std::shared_ptr<ResidentMemory> MemoryOf(size_t use) const;
+  // Fail with HANDLE_POISONED where the tensor's device has failed since.
+  absl::StatusOr<ResidentTensor> Read(size_t use) const;
+  absl::StatusOr<std::shared_ptr<ResidentMemory>> MemoryOf(size_t use) const;
   bool IsDonated(size_t use) const { return uses_[use].donated; }
   // Tells whether the use is a donation of memory that nobody else reads, so that the run may write over it. Before
   // Read.

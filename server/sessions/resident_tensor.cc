@@ -54,10 +54,13 @@ void ResidentMemory::DropName() {
 
 BufferPtr ResidentMemory::Read(const std::shared_ptr<ResidentMemory>& memory) {
   const Buffer& buffer = *memory->buffer_;
-  auto reader = std::make_shared<const Buffer>(buffer.address(), buffer.size_bytes(), [memory](void*, int64_t) {
-    // Pairs with IsSoleOwner: a pointer's own count would not say that the reads are over.
-    memory->readers_.fetch_sub(1, std::memory_order_release);
-  });
+  auto reader = std::make_shared<const Buffer>(
+      buffer.address(), buffer.size_bytes(),
+      [memory](void*, int64_t) {
+        // Pairs with IsSoleOwner: a pointer's own count would not say that the reads are over.
+        memory->readers_.fetch_sub(1, std::memory_order_release);
+      },
+      buffer.loss());
   memory->readers_.fetch_add(1, std::memory_order_relaxed);
   return reader;
 }

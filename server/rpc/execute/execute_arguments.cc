@@ -34,7 +34,7 @@ Order OrderOf(const CompiledProgram& program) {
 absl::StatusOr<RunTensor> ResidentArgument(const HandleClaim& claim, size_t use, bool writable,
                                            const CompiledProgram& program, const ServiceParts& parts,
                                            std::vector<MemoryCharge>* charges) {
-  ResidentTensor tensor = claim.Read(use);
+  ASSIGN_OR_RETURN(ResidentTensor tensor, claim.Read(use));
   const std::string& device = program.device();
   if (tensor.type.device != device) {
     return Refuse(Refusal::kArgumentMismatch,

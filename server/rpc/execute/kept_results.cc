@@ -54,7 +54,7 @@ absl::Status KeptResults::Charge(const CompiledProgram& program, absl::Span<cons
   int64_t given = 0;
   for (size_t i = 0; i < writable.size(); ++i) {
     if (!writable[i]) continue;
-    const std::shared_ptr<ResidentMemory> memory = claim.MemoryOf(i);
+    ASSIGN_OR_RETURN(const std::shared_ptr<ResidentMemory> memory, claim.MemoryOf(i));
     if (read.contains(memory->address())) given += memory->charged_bytes();
   }
   const Session& session = *claim.session();
@@ -79,7 +79,9 @@ absl::StatusOr<std::vector<HandleClaim::Kept>> KeptResults::Take(const CompiledP
                                                                  absl::Span<const bool> writable,
                                                                  std::vector<RunTensor>* results) {
   std::vector<std::shared_ptr<ResidentMemory>> memories;
-  for (size_t i = 0; i < claim.num_uses(); ++i) memories.push_back(claim.MemoryOf(i));
+  for (size_t i = 0; i < claim.num_uses(); ++i) {
+    ASSIGN_OR_RETURN(memories.emplace_back(), claim.MemoryOf(i));
+  }
   std::vector<std::optional<size_t>> use_of;
   std::vector<bool> is_kept(memories.size(), false);
   for (const size_t result : results_) {

@@ -177,7 +177,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   absl::Status Begin() {
     if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client cancelled the download");
     RETURN_IF_ERROR(claim_.CheckReady());
-    tensor_ = claim_.Read(0);
+    ASSIGN_OR_RETURN(tensor_, claim_.Read(0));
     call_.record().device = tensor_.type.device;
     ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(request_.order(), tensor_.type.order));
     position_ = request_.offset();

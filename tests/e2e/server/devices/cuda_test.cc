@@ -376,6 +376,35 @@ TEST_F(CudaServerTest, ALostDeviceIsToldAndComesBack) {
   EXPECT_EQ(server.Metric("tensord_cuda_contexts_total", "failed"), 0);
 }
 
+// A run waits for the device while the one ahead of it loses its tensor, and its result is to be kept.
+TEST_F(CudaServerTest, ALossBehindWhichOthersWaitIsToldToThem) {
+  InProcessServer server(OnCuda({"cuda.executors=1"}));
+  SessionClient session(server);
+  ASSERT_EQ(PutOn(server, session, "", "x", Counted(1 << 12)), "OK");
+  v1::ExecuteRequest ahead = session.Request(DoubleGraph()), behind = ahead;
+  AddHandle(&ahead, "x");
+  AddHandle(&behind, "x");
+  Keep(&behind, "y");
+  ASSERT_EQ(session.Run(ahead), "OK");
+  const long launched = hostCudaCalls("cuLaunchKernel");
+  hostCudaSet("HOLD", "1");
+  std::string first, second;
+  std::thread running([&] { first = session.Run(ahead); });
+  ASSERT_TRUE(WaitFor([&] { return hostCudaCalls("cuLaunchKernel") > launched; }));
+  std::thread waiting([&] { second = session.Run(behind); });
+  const DeviceExecutor& executor = **server.parts().executors->Find("cuda:0");
+  ASSERT_TRUE(WaitFor([&] { return executor.stats().queued == 1; }));
+  hostCudaFail("cuMemcpyDtoHAsync_v2", 1, cuda::kCuIllegalAddress);
+  hostCudaSet("HOLD", "0");
+  running.join();
+  waiting.join();
+  EXPECT_EQ(first, "DEVICE_LOST");
+  EXPECT_THAT(second, testing::AnyOf("DEVICE_LOST", "HANDLE_POISONED"));
+  EXPECT_THAT(session.Delete({"x"}), IsEmpty());
+  ASSERT_EQ(PutOn(server, session, "", "x", {1, 2}), "OK");
+  EXPECT_EQ(session.Run(ahead), "OK");
+}
+
 // Tensors of clients that nobody has told yet.
 TEST_F(CudaServerTest, ALossThatATransferMeetsPoisonsToo) {
   InProcessServer server(OnCuda());

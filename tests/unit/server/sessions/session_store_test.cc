@@ -106,6 +106,33 @@ TEST_F(SessionStoreTest, IdsAreLongAndDiffer) {
   EXPECT_EQ(store.stats().sessions, 2);
 }
 
+// A request has its tensors for as long as it lasts, and their device may fail meanwhile.
+TEST_F(SessionStoreTest, AClaimedTensorMayBeLost) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  const auto lost = std::make_shared<std::atomic<bool>>(false);
+  float value = 1;
+  const auto buffer = std::make_shared<Buffer>(&value, 4, nullptr, lost);
+  std::vector<HandleClaim::Kept> kept;
+  kept.push_back(
+      {.type = Floats(1),
+       .memory = std::make_shared<ResidentMemory>(buffer, *session->ledger()->Charge("a", "cpu:0", ChargedBytes(4)))});
+  HandleClaim making = *session->Claim({.keeps = {"x"}});
+  Waiters waiters;
+  ASSERT_TRUE(making.Fulfil(std::move(kept), &waiters).ok());
+  HandleClaim claim = *session->Claim({.uses = {{"x"}}});
+  ASSERT_TRUE(claim.CheckReady().ok());
+  const auto read = claim.Read(0);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->buffer->is_lost());
+  *lost = true;
+  EXPECT_TRUE(read->buffer->is_lost()) << "whoever reads it has to know";
+  store.LoseTensors();
+  EXPECT_EQ(ReasonOf(claim.Read(0)), "HANDLE_POISONED");
+  EXPECT_EQ(ReasonOf(claim.MemoryOf(0)), "HANDLE_POISONED");
+  EXPECT_EQ(claim.TypeOf(0).num_bytes(), 4);
+}
+
 TEST_F(SessionStoreTest, LeasesAreBroughtWithinBounds) {
   SessionStore store({.default_lease = absl::Seconds(10), .max_lease = absl::Seconds(60)});
   EXPECT_EQ((*store.Open("a", absl::ZeroDuration()))->lease(), absl::Seconds(10));
@@ -512,7 +539,7 @@ TEST_F(SessionStoreTest, DependentsWaitForWhatIsPromised) {
   Go(waiters);
   EXPECT_EQ(ready, 1);
   EXPECT_TRUE(dependent.CheckReady().ok());
-  EXPECT_EQ(static_cast<const float*>(dependent.Read(1).buffer->address())[3], 2);
+  EXPECT_EQ(static_cast<const float*>(dependent.Read(1)->buffer->address())[3], 2);
   HandleClaim later = *session->Claim({.uses = {{"y"}}});
   ASSERT_TRUE(dependent.Fulfil(Computed(*session, 1, 4), &waiters).ok());
   EXPECT_TRUE(later.ReadyOrElse([&] { ++ready; }));
@@ -581,7 +608,7 @@ TEST_F(SessionStoreTest, AClaimOutlivesItsSession) {
   ASSERT_TRUE(Put(*session, "x", 4).ok());
   HandleClaim claim = *session->Claim({.uses = {{"x", true}}, .keeps = {"y"}});
   ASSERT_TRUE(store.Close("a", session->id()).ok());
-  EXPECT_EQ(static_cast<const float*>(claim.Read(0).buffer->address())[0], 1);
+  EXPECT_EQ(static_cast<const float*>(claim.Read(0)->buffer->address())[0], 1);
   Waiters waiters;
   EXPECT_EQ(ReasonOf(claim.Fulfil(Computed(*session, 1, 4), &waiters)), "SESSION_UNKNOWN");
   EXPECT_EQ(session->counts().handles, 0);
@@ -611,16 +638,16 @@ TEST_F(SessionStoreTest, EveryHandleIsCharged) {
 
   // A second handle of the same memory.
   HandleClaim claim = *session->Claim({.uses = {{"a", false}}, .keeps = {"same"}});
-  EXPECT_TRUE(claim.MemoryOf(0)->CheckAnotherName().ok());
+  EXPECT_TRUE((*claim.MemoryOf(0))->CheckAnotherName().ok());
   Waiters waiters;
-  ASSERT_TRUE(claim.Fulfil({{.type = Floats(1), .memory = claim.MemoryOf(0)}}, &waiters).ok());
+  ASSERT_TRUE(claim.Fulfil({{.type = Floats(1), .memory = *claim.MemoryOf(0)}}, &waiters).ok());
   EXPECT_EQ(charged(), 7 * kHandleBytes);
   claim = *session->Claim({.uses = {{"large", false}}, .keeps = {"large too"}});
-  ASSERT_TRUE(claim.Fulfil({{.type = Floats(1024), .memory = claim.MemoryOf(0)}}, &waiters).ok());
+  ASSERT_TRUE(claim.Fulfil({{.type = Floats(1024), .memory = *claim.MemoryOf(0)}}, &waiters).ok());
   EXPECT_EQ(charged(), 7 * kHandleBytes) << "its bytes are more than two handles";
   ASSERT_TRUE(Put(*session, "c", 1).ok());
   claim = *session->Claim({.uses = {{"a", false}}, .keeps = {"too many"}});
-  EXPECT_EQ(ReasonOf(claim.MemoryOf(0)->CheckAnotherName()), "LIMIT_EXCEEDED");
+  EXPECT_EQ(ReasonOf((*claim.MemoryOf(0))->CheckAnotherName()), "LIMIT_EXCEEDED");
   Go(claim.Fail(absl::CancelledError("")));
 
   EXPECT_THAT(session->Delete({"a", "large"}), IsEmpty());
@@ -718,7 +745,7 @@ TEST_F(SessionStoreTest, ManyThreadsAtOnce) {
           Put(*session, "x", 16).IgnoreError();
           absl::StatusOr<HandleClaim> claim = session->Claim({.uses = {{"x", k == 2}}, .keeps = {"y"}});
           if (!claim.ok()) continue;
-          if (claim->IsWritable(0)) static_cast<char*>(claim->Read(0).buffer->address())[0] = 1;
+          if (claim->IsWritable(0)) static_cast<char*>(claim->Read(0)->buffer->address())[0] = 1;
           Waiters waiters;
           claim->Fulfil(Computed(*session, 1, 16), &waiters).IgnoreError();
           session->Delete({"y"});
