@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
 namespace tensord {
@@ -42,9 +43,18 @@ void CudaPrelude::Use(absl::string_view name) {
   }
 }
 
+void CudaPrelude::CallOutOfLine(absl::string_view name) { out_of_line_.insert(AllPieces().by_name.at(name)); }
+
 std::string CudaPrelude::Text() const {
   std::string text;
-  for (int position : used_) absl::StrAppend(&text, AllPieces().list[static_cast<size_t>(position)].text, "\n");
+  for (int position : used_) {
+    const absl::string_view piece = AllPieces().list[static_cast<size_t>(position)].text;
+    absl::StrAppend(&text,
+                    out_of_line_.contains(position)
+                        ? absl::StrReplaceAll(piece, {{"TENSORD_FN", "__device__ __noinline__"}})
+                        : std::string(piece),
+                    "\n");
+  }
   return text;
 }
 

@@ -31,10 +31,12 @@ class CudaPrelude {
   static bool Has(absl::string_view name);
   // Has(name) must hold.
   void Use(absl::string_view name);
+  // Calls a function from one place, where it would be inlined at so many that compiling takes minutes. Used already.
+  void CallOutOfLine(absl::string_view name);
   std::string Text() const;
 
  private:
-  absl::btree_set<int> used_;  // positions in the tables, one after the other
+  absl::btree_set<int> used_, out_of_line_;  // positions in the tables, one after the other
 };
 
 }  // namespace tensord

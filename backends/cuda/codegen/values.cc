@@ -1,7 +1,9 @@
 #include "backends/cuda/codegen/values.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -134,7 +136,28 @@ T Extreme(int sign) {
   }
 }
 
+// Tells whether an op is a few instructions.
+bool IsArithmetic(CoreOp op) {
+  static constexpr CoreOp kFew[] = {CoreOp::kNegate,   CoreOp::kConj,     CoreOp::kAbs,      CoreOp::kSign,
+                                    CoreOp::kFloor,    CoreOp::kCeil,     CoreOp::kIsFinite, CoreOp::kNot,
+                                    CoreOp::kReal,     CoreOp::kImag,     CoreOp::kMaximum,  CoreOp::kMinimum,
+                                    CoreOp::kAdd,      CoreOp::kAnd,      CoreOp::kOr,       CoreOp::kXor,
+                                    CoreOp::kSubtract, CoreOp::kMultiply, CoreOp::kComplex,  CoreOp::kRoundNearestEven};
+  return std::find(std::begin(kFew), std::end(kFew), op) != std::end(kFew);
+}
+
 }  // namespace
+
+std::vector<std::string> CudaFunctions(const MicroProgram& program) {
+  std::vector<std::string> functions;
+  for (const MicroInstruction& instruction : program.instructions) {
+    if (instruction.kind != MicroKind::kUnary && instruction.kind != MicroKind::kBinary) continue;
+    if (IsArithmetic(instruction.op)) continue;
+    const DType of = program.instructions[static_cast<size_t>(instruction.operands[0])].dtype;
+    functions.push_back(FunctionName(instruction.op, of));
+  }
+  return functions;
+}
 
 absl::string_view CudaType(DType dtype) {
   static constexpr absl::string_view kTypes[] = {"", "bool", "i32", "i64", "f32", "f64", "c64", "c128", "F16", "BF16"};

@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CUDA_CODEGEN_VALUES_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -31,6 +32,10 @@ std::string CudaConvert(DType from, DType to, const std::string& x, CudaPrelude*
 // Value `index` in terms of its operands, which are called "v" and their number: of the kinds kUnary, kBinary,
 // kCompare, kSelect, kClamp and kConvert.
 std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelude* prelude);
+
+// Returns the prelude's functions, by which unary and binary instructions are computed that are more than arithmetic: one
+// for each such instruction.
+std::vector<std::string> CudaFunctions(const MicroProgram& program);
 
 // Returns the type of two neighbours of a half dtype in one register.
 std::string CudaPairType(DType dtype, CudaPrelude* prelude);

@@ -99,6 +99,15 @@ MicroProgram GeluProgram(int64_t columns, int64_t rows) {
   return b.Build();
 }
 
+// A map by so many functions.
+inline MicroProgram FunctionsProgram(int64_t points, int functions) {
+  MicroBuilder b(std::vector<MicroAxis>{{.size = points}});
+  int32_t x = b.Load(DType::kF32, MicroLevel::kFull);
+  for (int i = 0; i < functions; ++i) x = b.Unary(i % 2 == 0 ? CoreOp::kTan : CoreOp::kAtan, x);
+  b.Result(x);
+  return b.Build();
+}
+
 // Programs whose threads take neighbours: many rows, of which a warp, a block and a large block have one, and which are
 // carried in registers, in shared memory and not at all; few columns and many, whole and in parts. Of each with and
 // without pointers that allow vectors.
@@ -133,6 +142,7 @@ inline std::vector<PrintedCase> NeighbourCases() {
   add("shared_rows", SoftmaxProgram(40960, 4, DType::kF32), roomy);
   add("long_rows", SoftmaxProgram(80000, 4, DType::kBF16), many);
   add("columns", ColumnsProgram(160, 900, DType::kI32), many);
+  add("many_functions", FunctionsProgram(1000, 60), many);
   return cases;
 }
 

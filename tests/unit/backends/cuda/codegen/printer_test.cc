@@ -109,6 +109,15 @@ TEST_F(CudaPrinterTest, EveryKernelOfNeighboursCompilesForEveryGeneration) {
   }
 }
 
+// Inlined, a thousand tangents take NVRTC minutes, which nothing can stop.
+TEST_F(CudaPrinterTest, FunctionsThatManyCallAreNotInlined) {
+  const PrintedCase few = {"few", FunctionsProgram(1000, 40), {}}, many = {"many", FunctionsProgram(1000, 1000), {}};
+  EXPECT_FALSE(absl::StrContains(PrintCuda(few.program, few.options).source, "__noinline__"));
+  EXPECT_TRUE(
+      absl::StrContains(PrintCuda(many.program, many.options).source, "__device__ __noinline__ R TanReal(R x)"));
+  ExpectCompiles(many, "sm_90");
+}
+
 // One instruction in place of several, where there is one.
 TEST_F(CudaPrinterTest, ExtremesAndRoundingAreTheDevicesOwn) {
   const std::string softmax = PrintCuda(SoftmaxProgram(1000, 100, DType::kBF16), {}).source;
