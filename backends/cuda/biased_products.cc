@@ -44,12 +44,12 @@ absl::StatusOr<BiasedProducts> BiasedProducts::Find(absl::Span<const SegmentInst
     const int32_t product = ProductIn(segments[i + 1], segments[i]);
     if (product >= 0) pairs.push_back({i, product});
   }
-  KernelMakers makers(pairs.size(), [&](size_t p) -> KernelMakers::Made {
+  const auto make = [&](size_t p) -> KernelMakers::Made {
     RETURN_IF_ERROR(context.compiler->context()->Enter());
     const SegmentInstruction* const pair = &segments[pairs[p].first];
     return MakeBiasedDotKernel(pair[0].bound, *pair[1].bound.micro, pairs[p].product, context);
-  });
-  ASSIGN_OR_RETURN(std::vector<KernelMakers::Made> kernels, makers.MakeAll(parallel));
+  };
+  ASSIGN_OR_RETURN(std::vector<KernelMakers::Made> kernels, KernelMakers::MakeAll(pairs.size(), make, parallel));
   BiasedProducts products(segments);
   for (size_t p = 0; p < kernels.size(); ++p) {
     if (kernels[p].ok() && *kernels[p] == nullptr) continue;

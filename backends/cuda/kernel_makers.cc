@@ -9,22 +9,24 @@
 
 namespace tensord::cuda {
 
-absl::StatusOr<std::vector<KernelMakers::Made>> KernelMakers::MakeAll(const ParallelFor& parallel) {
-  if (parallel && made_.size() > 1) {
-    parallel(static_cast<int64_t>(made_.size()), [this](int64_t i) { Make(static_cast<size_t>(i)); });
-    AllocatedBytes::Add(bytes_);
+absl::StatusOr<std::vector<KernelMakers::Made>> KernelMakers::MakeAll(size_t count, Make make,
+                                                                      const ParallelFor& parallel) {
+  KernelMakers makers(count);
+  if (parallel && count > 1) {
+    parallel(static_cast<int64_t>(count), [&](int64_t i) { makers.MakeOne(static_cast<size_t>(i), make); });
+    AllocatedBytes::Add(makers.bytes_);
   } else {
-    for (size_t i = 0; i < made_.size() && CheckStopped().ok(); ++i) Make(i);
+    for (size_t i = 0; i < count && CheckStopped().ok(); ++i) makers.MakeOne(i, make);
   }
   RETURN_IF_ERROR(CheckStopped());
-  made_.resize(std::min(made_.size(), first_bad_ + 1));
-  return std::move(made_);
+  makers.made_.resize(std::min(count, makers.first_bad_ + 1));
+  return std::move(makers.made_);
 }
 
-void KernelMakers::Make(size_t i) {
+void KernelMakers::MakeOne(size_t i, Make make) {
   if (i > first_bad_) return;  // another refusal is told
   const AllocatedBytes allocated;
-  made_[i] = make_(i);
+  made_[i] = make(i);
   if (std::this_thread::get_id() != caller_) bytes_ += allocated.bytes();
   if (made_[i].ok()) return;
   for (size_t first = first_bad_; i < first && !first_bad_.compare_exchange_weak(first, i);) {

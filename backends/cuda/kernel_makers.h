@@ -21,16 +21,16 @@ class KernelMakers {
  public:
   using Made = absl::StatusOr<std::unique_ptr<Kernel>>;
 
-  KernelMakers(size_t count, absl::FunctionRef<Made(size_t)> make) : make_(make), made_(count), first_bad_(count) {}
+  using Make = absl::FunctionRef<Made(size_t)>;
 
-  // Makes them all, once: over `parallel`, or on this thread where that is empty. Returns them up to the first refusal;
-  // those behind it may not be made, and count for nothing. Breaks off as CheckStopped says.
-  absl::StatusOr<std::vector<Made>> MakeAll(const ParallelFor& parallel);
+  // Makes `count`: over `parallel`, or on this thread where that is empty. Returns them up to the first refusal; those
+  // behind it may not be made, and count for nothing. Breaks off as CheckStopped says.
+  static absl::StatusOr<std::vector<Made>> MakeAll(size_t count, Make make, const ParallelFor& parallel);
 
  private:
-  void Make(size_t i);
+  explicit KernelMakers(size_t count) : made_(count), first_bad_(count) {}
+  void MakeOne(size_t i, Make make);
 
-  const absl::FunctionRef<Made(size_t)> make_;
   const std::thread::id caller_ = std::this_thread::get_id();
   std::vector<Made> made_;  // an element is of the thread that makes it
   std::atomic<size_t> first_bad_;
