@@ -59,6 +59,8 @@ std::unique_ptr<const ProductEpilogue> ProductEpilogue::Plan(absl::Span<const Se
   const MicroProgram& micro = alone.has_value() ? *alone : *second.micro;
   const int64_t operand = OperandThatPasses(segments[0], segments[1]);
   if (operand < 0 || !Epilogue::IsPointwise(micro, static_cast<size_t>(operand))) return nullptr;
+  // A kernel of the product's first columns reads them densely too.
+  if (micro.num_points(MicroLevel::kFull) != first.results[0].num_elements()) return nullptr;
   const DotSpace space = DotSpaceOf(first);
   if (use != EpilogueUse::kAlways && !Pays(space, first.results[0])) return nullptr;
   absl::StatusOr<Contraction> product = ContractionOf(first, space);

@@ -156,6 +156,8 @@ bool SegmentBlocks::CutMapIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<c
   // Loads from a box are read at the place of the result.
   for (MicroInstruction& load : micro.instructions) {
     if (load.kind != MicroKind::kLoad || !boxes[static_cast<size_t>(load.tensor)].has_value()) continue;
+    const ConcreteType& read = instruction_->operands[static_cast<size_t>(load.tensor)];
+    if (read.num_elements() != instruction_->results[0].num_elements()) return false;  // its first elements
     if (!IsDense(whole, load.access, MicroLevel::kFull)) return false;
     int64_t stride = 1;
     for (size_t d = 0; d < micro.axes.size(); stride *= micro.axes[d++].size) load.access.strides[d] = stride;

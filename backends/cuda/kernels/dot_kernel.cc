@@ -248,7 +248,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeBiasedDotKernel(const BoundInstructi
   if (space.Size(kSummed) == 0 || instruction.results[0].num_elements() == 0) return nullptr;
   const DotPlan plan = PlanOf(instruction, space, *types);
   const bool is_in_place = !plan.unpack.has_value() && plan.batch == 1 && plan.result.leading == plan.m;
-  if (!is_in_place || !AddsBias(map, product, plan.m)) return nullptr;
+  // A map of the product's first columns reads them densely too.
+  const bool reads_all = map.num_points(MicroLevel::kFull) == instruction.results[0].num_elements();
+  if (!is_in_place || !reads_all || !AddsBias(map, product, plan.m)) return nullptr;
   return DotKernel::Make(plan, *types, true, context);
 }
 

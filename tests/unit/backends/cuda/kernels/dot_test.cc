@@ -286,7 +286,11 @@ TEST_F(CudaDotTest, SumsThatAreNoBias) {
       {absl::StrCat("  %r = ", kRows, "  %s = add(%z, %r)\n  %y = add(%s, %d)\n"), 1},
       {"  %r = broadcast_in_dim(%c) {shape = [7, 6], broadcast_dimensions = [1]}\n  %y = add(%z, %r)\n", 1},
       {"  %y = add(%z, %d)\n", 1},
-      {"  %y = add(%z, %z)\n", 1}};
+      {"  %y = add(%z, %z)\n", 1},
+      // The product has more elements than the sum.
+      {"  %s = slice(%z) {start_indices = [0, 0], limit_indices = [7, 4], strides = [1, 1]}\n  %r = "
+       "broadcast_in_dim(%b) {shape = [7, 4], broadcast_dimensions = [0]}\n  %y = add(%s, %r)\n",
+       1}};
   for (const auto& [sum, kernels] : kSums) {
     const long before = hostCudaCalls("cuLaunchKernel");
     ExpectAsOnCpu(backend.get(), text(kPlain, sum), arguments, ToleranceOf(DType::kF32));
