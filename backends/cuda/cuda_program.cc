@@ -42,8 +42,7 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::CreateOf(absl::Span<co
                                                                    Maker make, const ParallelFor& parallel,
                                                                    std::shared_ptr<KeptGraphs> kept) {
   const auto make_one = [&](size_t i) { return make(segments[i].bound); };
-  ASSIGN_OR_RETURN(std::vector<KernelMakers::Made> kernels,
-                   KernelMakers::MakeAll(segments.size(), make_one, parallel));
+  ASSIGN_OR_RETURN(std::vector<KernelMakers::Made> kernels, KernelMakers::MakeAll(segments.size(), make_one, parallel));
   auto program = std::make_unique<CudaProgram>();
   for (size_t i = 0; i < kernels.size(); ++i) {
     if (!kernels[i].ok()) return WithNode(kernels[i].status(), std::string(segments[i].node), WrittenName(segments[i]));

@@ -33,8 +33,8 @@ std::string CudaConvert(DType from, DType to, const std::string& x, CudaPrelude*
 // kCompare, kSelect, kClamp and kConvert.
 std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelude* prelude);
 
-// Returns the prelude's functions, by which unary and binary instructions are computed that are more than arithmetic: one
-// for each such instruction.
+// Returns the prelude's functions, by which unary and binary instructions are computed that are more than arithmetic:
+// one for each such instruction.
 std::vector<std::string> CudaFunctions(const MicroProgram& program);
 
 // Returns the type of two neighbours of a half dtype in one register.
