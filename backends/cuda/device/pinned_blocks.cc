@@ -116,14 +116,18 @@ void PinnedBlocks::Unpin(Holder* holder, void* block) {
 
 PinnedBlocks::Hold PinnedBlocks::Find(const void* begin, int64_t bytes) {
   const char* const first = static_cast<const char*>(begin);
-  MutexLock lock(&mutex_);
-  auto block = blocks_.upper_bound(first);
-  if (block == blocks_.begin()) return nullptr;
-  block = std::prev(block);
-  Holder* const holder = block->second.holder;
-  if (holder == nullptr || first + bytes > block->first + block->second.bytes) return nullptr;
-  if (holder->is_going || holder->context->is_lost()) return nullptr;
-  ++holder->uses;
+  Holder* holder = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    auto block = blocks_.upper_bound(first);
+    if (block == blocks_.begin()) return nullptr;
+    block = std::prev(block);
+    holder = block->second.holder;
+    if (holder == nullptr || first + bytes > block->first + block->second.bytes) return nullptr;
+    if (holder->is_going || holder->context->is_lost()) return nullptr;
+    ++holder->uses;
+  }
+  // Without the lock: where there is no memory for it, the use ends at once.
   return Hold(begin, [this, holder](const void*) { EndUse(holder); });
 }
 

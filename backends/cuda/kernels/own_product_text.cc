@@ -159,8 +159,9 @@ class OwnProductPrinter {
 
   // Returns the work of all products, as CudaLaunchParts counts it.
   double Steps() const {
-    double products = 1;
-    for (const DotRole role : {kRows, kColumns, kSummed, kBatch}) products *= static_cast<double>(space_.Size(role));
+    // Tiles are computed whole.
+    const double products = static_cast<double>(num_tiles_) * static_cast<double>(tile_elements()) *
+                            static_cast<double>(space_.Size(kSummed));
     return products * static_cast<double>(std::max<int64_t>(2, SizeOf(operands_)));
   }
 
