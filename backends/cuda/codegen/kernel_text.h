@@ -19,6 +19,9 @@ struct CudaLaunch {
   int64_t dynamic_shared_bytes = 0;
   // Positions among the kernel's pointers of those that the entry takes; empty: it takes all.
   std::vector<int32_t> arguments = {};
+  // Numbers that the entry takes after its pointers, in one struct of `i64`; empty: it takes none. With them, entries
+  // of one text do for launches that differ in sizes.
+  std::vector<int64_t> numbers = {};
   // Positions of two pointers: where they are equal the launch is left out.
   std::optional<std::pair<int32_t, int32_t>> unless_same = std::nullopt;
   // Launches that the blocks are spread over, one after the other, which take about the same time. If there are

@@ -58,6 +58,7 @@ std::string KeyOf(const KernelText& kernel) {
   for (const CudaLaunch& launch : kernel.launches) {
     absl::StrAppend(&key, "\n", launch.entry, " ", launch.blocks, " ", launch.threads_per_block, " ",
                     launch.dynamic_shared_bytes, " [", absl::StrJoin(launch.arguments, " "), "]");
+    if (!launch.numbers.empty()) absl::StrAppend(&key, " of [", absl::StrJoin(launch.numbers, " "), "]");
     if (launch.parts > 1) absl::StrAppend(&key, " in ", launch.parts);
     if (launch.unless_same.has_value()) {
       absl::StrAppend(&key, " ", launch.unless_same->first, " ", launch.unless_same->second);

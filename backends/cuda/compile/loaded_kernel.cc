@@ -30,6 +30,7 @@ absl::Status LoadedKernel::Open(const std::string& image, const std::vector<Cuda
                   .threads = static_cast<unsigned>(launch.threads_per_block),
                   .shared_bytes = static_cast<unsigned>(launch.dynamic_shared_bytes),
                   .arguments = launch.arguments,
+                  .numbers = launch.numbers,
                   .unless_same = launch.unless_same};
     RETURN_IF_ERROR(context_->Check(driver.cuModuleGetFunction(&loaded.function, module_, launch.entry.c_str()),
                                     "cuModuleGetFunction"));
@@ -86,6 +87,7 @@ absl::Status LoadedKernel::Enqueue(CuStream stream, absl::Span<const CuAddress> 
     const auto add = [&](const CuAddress& pointer) { arguments.push_back(const_cast<CuAddress*>(&pointer)); };
     for (const int32_t position : launch.arguments) add(pointers[static_cast<size_t>(position)]);
     if (launch.arguments.empty()) std::for_each(pointers.begin(), pointers.end(), add);
+    if (!launch.numbers.empty()) arguments.push_back(const_cast<int64_t*>(launch.numbers.data()));
     for (; first_block < launch.blocks; first_block += launch.blocks_of_part) {
       if (is_cut() && pace != nullptr) RETURN_IF_ERROR(pace->BeforePart(part++, parts_));
       const auto left = static_cast<unsigned>(launch.blocks - first_block);

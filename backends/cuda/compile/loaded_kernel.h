@@ -48,6 +48,7 @@ class LoadedKernel {
     unsigned threads = 1;
     unsigned shared_bytes = 0;
     std::vector<int32_t> arguments;
+    std::vector<int64_t> numbers;
     std::optional<std::pair<int32_t, int32_t>> unless_same;
   };
 

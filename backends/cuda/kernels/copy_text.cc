@@ -18,7 +18,10 @@ constexpr int64_t kCopyThreads = 256;
 constexpr int64_t kRowsAtOnce = 4;  // elements or vectors that a thread has on their way
 constexpr int64_t kStageBlocksPerProcessor = 8;
 constexpr size_t kPartsPerLaunch = 32;
+// Of more parts the text would take the compiler long, by some 70 ms a part.
+constexpr size_t kMostPrintedParts = 8;
 constexpr int64_t kCopyVectorBytes = 16;
+constexpr int64_t kJoinBytes = kCopyThreads * kRowsAtOnce * kCopyVectorBytes;  // that a block moves in one turn
 
 // The source of a part's elements along its fastest axis.
 enum class PartRun : uint8_t { kElements, kNeighbours, kRepeated };
@@ -73,6 +76,57 @@ PlannedPart PlanPart(const CopyPart& part, int64_t element_bytes) {
   return planned;
 }
 
+// A part whose source is dense, and whose destination is runs at equal distances.
+struct JoinedPart {
+  int64_t elements = 1;
+  int64_t run = 1;    // elements of a run
+  int64_t pitch = 0;  // elements from one run to the next; 0: there is one run
+};
+
+// Returns a part as a joined one, if it is.
+std::optional<JoinedPart> JoinedPartOf(const PlannedPart& planned) {
+  const CopyPart& part = planned.part;
+  if (part.from.pointer == CopySide::kZero || part.from.start.has_value() || part.into.start.has_value()) return {};
+  const CopyAxes& axes = part.axes;
+  JoinedPart joined{.elements = NumElements(axes)};
+  size_t outer = 0;
+  if (!axes.empty() && axes[0].dst_stride == 1) {
+    if (axes[0].src_stride != 1) return {};
+    joined.run = axes[0].size;
+    outer = 1;
+  }
+  if (axes.size() > outer + 1) return {};
+  if (axes.size() > outer) {
+    if (axes[outer].src_stride != joined.run) return {};
+    joined.pitch = axes[outer].dst_stride;
+  }
+  return joined;
+}
+
+// One text for any number of joined parts of any sizes: a launch has the numbers of its parts as a parameter. The
+// block's part is the last one that begins no later.
+constexpr absl::string_view kJoinText = R"(struct Joined {
+  i64 first_block[PARTS + 1], from_offset[PARTS], elements[PARTS], run[PARTS], pitch[PARTS], into_offset[PARTS];
+};
+template <typename I, int N>
+TENSORD_FN void Join(const Moved* __restrict__ from, Moved* __restrict__ into, I count, I run, i64 pitch, I first,
+                     I step) {
+  for (I g = first; g < count; g += step * ROWS) {
+    Vector<Moved, N> x[ROWS];
+#pragma unroll
+    for (int j = 0; j < ROWS; ++j) {
+      const I i = g + j * step;
+      if (i < count) x[j] = LoadVector<N>(from + (u64)i * N);
+    }
+#pragma unroll
+    for (int j = 0; j < ROWS; ++j) {
+      const I i = g + j * step;
+      if (i < count) StoreVector(into + (i64)(i / run) * pitch + (i64)(i % run) * N, x[j]);
+    }
+  }
+}
+)";
+
 // Prints the parts of one launch.
 class CopyPrinter {
  public:
@@ -107,7 +161,82 @@ class CopyPrinter {
     return launch;
   }
 
+  // Prints the entry of joined parts, once, and returns a launch of it.
+  CudaLaunch PrintJoin(const std::vector<PlannedPart>& parts, const CudaOptions& options) {
+    if (!has_join_) WriteJoin();
+    has_join_ = true;
+    CudaLaunch launch{.entry = "join", .blocks = 0, .threads_per_block = kCopyThreads};
+    const int64_t most = std::max<int64_t>(1, options.num_processors * kStageBlocksPerProcessor / kPartsPerLaunch);
+    std::vector<int64_t> first_blocks;
+    std::vector<std::vector<int64_t>> columns(5);
+    for (size_t k = 0; k < kPartsPerLaunch; ++k) {
+      first_blocks.push_back(launch.blocks);
+      const PlannedPart& planned = parts[std::min(k, parts.size() - 1)];  // of those that are not there: no block
+      const JoinedPart joined = *JoinedPartOf(planned);
+      launch.arguments.push_back(planned.part.from.pointer);
+      const int64_t numbers[] = {planned.part.from.offset, joined.elements, joined.run, joined.pitch,
+                                 planned.part.into.offset};
+      for (size_t c = 0; c < columns.size(); ++c) columns[c].push_back(numbers[c]);
+      if (k < parts.size()) {
+        launch.blocks += std::min(CeilDiv(joined.elements, kJoinBytes / element_bytes_), most);
+      }
+    }
+    first_blocks.push_back(launch.blocks);
+    launch.arguments.push_back(parts[0].part.into.pointer);
+    launch.numbers = std::move(first_blocks);
+    for (const std::vector<int64_t>& column : columns) {
+      launch.numbers.insert(launch.numbers.end(), column.begin(), column.end());
+    }
+    return launch;
+  }
+
  private:
+  void WriteJoin() {
+    lines_.prelude().Use("Vector");
+    lines_.Line("constexpr int PARTS = ", kPartsPerLaunch, ", ROWS = ", kRowsAtOnce, ";");
+    lines_.Line("typedef ", type_, " Moved;");
+    lines_.Raw(kJoinText);
+    std::string sources;
+    for (size_t k = 0; k < kPartsPerLaunch; ++k) absl::StrAppend(&sources, "const Moved* p", k, ", ");
+    lines_.Open("extern \"C\" __global__ void __launch_bounds__(", kCopyThreads, ") join(", sources,
+                "Moved* result, const Joined parts)");
+    lines_.Line("u32 k = 0;");
+    lines_.Raw("#pragma unroll");
+    lines_.Line(
+        "for (u32 half = PARTS / 2; half > 0; half /= 2) k += blockIdx.x < parts.first_block[k + half] ? 0 : half;");
+    lines_.Line("const Moved* from = p0;");
+    for (size_t k = 1; k < kPartsPerLaunch; ++k) lines_.Line("if (k == ", k, "u) from = p", k, ";");
+    lines_.Line("from += parts.from_offset[k];");
+    lines_.Line("Moved* const into = result + parts.into_offset[k];");
+    lines_.Line("const i64 count = parts.elements[k], run = parts.run[k], pitch = parts.pitch[k];");
+    lines_.Line("const u64 first = (u64)(blockIdx.x - parts.first_block[k]) * ", kCopyThreads, " + threadIdx.x;");
+    lines_.Line("const u64 step = (u64)(parts.first_block[k + 1] - parts.first_block[k]) * ", kCopyThreads, ";");
+    WriteJoinCalls();
+    lines_.Close();
+  }
+
+  // Calls Join by vectors where the sides are aligned to them, and counts with half as many bits where those do.
+  void WriteJoinCalls() {
+    const int64_t width = kCopyVectorBytes / element_bytes_;
+    const auto write = [&](int64_t n) {
+      const std::string count = absl::StrCat("count / ", n), run = absl::StrCat("run / ", n);
+      lines_.Line("if (count < (i64)1 << 30) Join<u32, ", n, ">(from, into, ", count, ", ", run,
+                  ", pitch, first, step);");
+      lines_.Line("else Join<u64, ", n, ">(from, into, ", count, ", ", run, ", pitch, first, step);");
+    };
+    if (width > 1) {
+      lines_.Open("if (((u64)from | (u64)into) % ", kCopyVectorBytes, " == 0 && run % ", width, " == 0 && pitch % ",
+                  width, " == 0)");
+      write(width);
+      lines_.Close();
+      lines_.Open("else");
+      write(1);
+      lines_.Close();
+    } else {
+      write(1);
+    }
+  }
+
   static std::vector<int32_t> Pointers(const std::vector<PlannedPart>& parts) {
     std::vector<int32_t> pointers;
     for (const PlannedPart& planned : parts) {
@@ -315,7 +444,14 @@ class CopyPrinter {
   const int64_t element_bytes_;
   CudaLines& lines_;
   const std::string type_;
+  bool has_join_ = false;
 };
+
+bool AreJoined(const std::vector<PlannedPart>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [&](const PlannedPart& planned) {
+    return planned.part.into.pointer == parts[0].part.into.pointer && JoinedPartOf(planned).has_value();
+  });
+}
 
 }  // namespace
 
@@ -329,7 +465,9 @@ std::vector<CudaLaunch> WriteCopies(const std::vector<CopyStage>& stages, int64_
       for (size_t i = first; i < std::min(stage.parts.size(), first + kPartsPerLaunch); ++i) {
         parts.push_back(PlanPart(stage.parts[i], element_bytes));
       }
-      CudaLaunch launch = printer.Print(absl::StrCat("copy", launches.size()), std::move(parts), options);
+      CudaLaunch launch = stage.parts.size() > kMostPrintedParts && AreJoined(parts)
+                              ? printer.PrintJoin(parts, options)
+                              : printer.Print(absl::StrCat("copy", launches.size()), std::move(parts), options);
       launch.unless_same = stage.unless_same;
       launches.push_back(std::move(launch));
     }

@@ -68,6 +68,14 @@ absl::StatusOr<std::string> TextOf(const NodeCase& node_case) {
   return text->source;
 }
 
+NodeCase Joining(std::vector<ConcreteType> operands) {
+  const OpDef& op = Def(CoreOp::kConcatenate);
+  return {.name = "joining",
+          .op = &op,
+          .attrs = Attributes(op.attrs).Set("dimension", int64_t{0}),
+          .operands = std::move(operands)};
+}
+
 bool HasOwnText(const NodeCase& node_case) {
   const OpDef& op = *node_case.op;
   if (op.op_class != OpClass::kPlain || op.has(kElementwise) || node_case.operands.empty()) return false;
@@ -98,10 +106,20 @@ TEST(KernelTextsTest, NvidiasCompilerHasNothingToSay) {
     small.attrs.Set("rhs_batching_dimensions", std::vector<int64_t>{2});
     texts.insert(*TextOf(small));
   }
+  for (const DType dtype : {DType::kBool, DType::kF16, DType::kI32, DType::kC64, DType::kC128}) {
+    texts.insert(*TextOf(Joining(std::vector<ConcreteType>(9, {dtype, {2, 3}}))));
+  }
   for (const auto& [key, text] : longest) texts.insert(text);
   EXPECT_GT(texts.size(), 60u);
   texts.erase("");
   ExpectFitsGenerations(texts, 128);
+}
+
+// Compiling takes as long for ten thousand operands as for ten.
+TEST(KernelTextsTest, OneTextJoinsAnyNumberOfOperands) {
+  std::vector<ConcreteType> operands;
+  for (int64_t k = 0; k < 10'000; ++k) operands.push_back({DType::kF32, {k % 7, 3}});
+  EXPECT_EQ(*TextOf(Joining(operands)), *TextOf(Joining(std::vector<ConcreteType>(9, {DType::kF32, {1000}}))));
 }
 
 // Nobody has the memory to run these: places are seen to be computed in 64 bits, and not where 32 do.

@@ -1,5 +1,6 @@
 #include "backends/cuda/kernels/layout_kernels.h"
 
+#include "absl/strings/str_cat.h"
 #include "backends/cuda/kernels/copy_tiles.h"
 #include "backends/cuda/kernels/index_text.h"
 #include "gmock/gmock.h"
@@ -28,6 +29,40 @@ TEST_F(LayoutKernelsTest, NoAccessIsOutOfBoundsAndNoneRaces) {
   hostCudaSet("CHECK", "1");
   const long before = hostCudaProblems();
   ExpectAsReference(CasesOf(kLayoutOps, DTypeSet{DType::kBool, DType::kF32}, 2), Values::kModest);
+  EXPECT_EQ(hostCudaProblems(), before);
+  hostCudaSet("CHECK", "");
+}
+
+// Returns a concatenation of `count` operands whose sizes go through these along the axis.
+NodeCase Joining(DType dtype, std::vector<int64_t> shape, int64_t axis, size_t count, std::vector<int64_t> sizes) {
+  const OpDef& op = Def(CoreOp::kConcatenate);
+  NodeCase joining{.name = absl::StrCat(count, " of ", Name(dtype), " along ", axis),
+                   .op = &op,
+                   .attrs = Attributes(op.attrs).Set("dimension", axis)};
+  for (size_t k = 0; k < count; ++k) {
+    shape[static_cast<size_t>(axis)] = sizes[k % sizes.size()];
+    joining.operands.push_back({dtype, Shape(shape.begin(), shape.end())});
+  }
+  return joining;
+}
+
+TEST_F(LayoutKernelsTest, ManyOperandsAreJoined) {
+  std::vector<NodeCase> cases;
+  for (const DType dtype : {DType::kBool, DType::kF16, DType::kI32, DType::kC64, DType::kC128}) {
+    cases.push_back(Joining(dtype, {16, 1, 3}, 1, 9, {1, 7, 0, 2}));       // runs of whole vectors
+    cases.push_back(Joining(dtype, {1, 5}, 0, 33, {3, 1, 16, 0}));         // of parts of them
+    cases.push_back(Joining(dtype, {1}, 0, 100, {1, 0, 2, 5000, 64, 0}));  // one run each
+    cases.push_back(Joining(dtype, {1, 70}, 0, 65, {1}));                  // of one element
+    cases.push_back(Joining(dtype, {32, 1}, 1, 40, {16, 64}));
+  }
+  ExpectAsReference(cases, Values::kEdges);
+}
+
+TEST_F(LayoutKernelsTest, NoJoinIsOutOfBounds) {
+  hostCudaSet("CHECK", "1");
+  const long before = hostCudaProblems();
+  ExpectAsReference({Joining(DType::kF32, {4, 1, 3}, 1, 40, {1, 7, 0, 2}), Joining(DType::kBool, {1}, 0, 70, {17, 1})},
+                    Values::kModest);
   EXPECT_EQ(hostCudaProblems(), before);
   hostCudaSet("CHECK", "");
 }
@@ -91,6 +126,9 @@ TEST_F(SectorsTest, WindowsAndPartsTouchNoSectorInVain) {
   const OpDef& concatenate = Def(CoreOp::kConcatenate);
   EXPECT_LE(Traffic(concatenate, Attributes(concatenate.attrs).Set("dimension", int64_t{1}),
                     {{DType::kF32, {256, 100}}, {DType::kF32, {256, 60}}}),
+            16.0);
+  EXPECT_LE(Traffic(concatenate, Attributes(concatenate.attrs).Set("dimension", int64_t{1}),
+                    std::vector<ConcreteType>(20, {DType::kF32, {256, 16}})),
             16.0);
   const OpDef& pad = Def(CoreOp::kPad);
   const Attributes edges = Attributes(pad.attrs)
