@@ -53,6 +53,7 @@ class CudaBackend final : public Backend {
         parallel_(options.parallel),
         most_ahead_(options.most_ahead),
         most_division_steps_(options.most_division_steps),
+        most_call_products_(options.most_call_products),
         lanes_(context_, options.libraries, options.lanes, pinned_.get()) {
     if (pinned_ != nullptr) pinned_->Add(context_);
   }
@@ -85,6 +86,7 @@ class CudaBackend final : public Backend {
     ASSIGN_OR_RETURN(KernelCompiler* const compiler, Compiler());
     cuda::KernelContext context = {.compiler = compiler, .libraries = libraries_};
     if (most_division_steps_ > 0) context.most_division_steps = most_division_steps_;
+    if (most_call_products_ > 0) context.most_call_products = most_call_products_;
     return CudaProgram::Create(segments, context, parallel_, graphs_);
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
@@ -171,6 +173,7 @@ class CudaBackend final : public Backend {
   const ParallelFor parallel_;
   const std::chrono::nanoseconds most_ahead_;
   const int64_t most_division_steps_;
+  const int64_t most_call_products_;
   const std::shared_ptr<KeptGraphs> graphs_ = std::make_shared<KeptGraphs>();
   mutable Mutex compiler_mutex_;
   mutable std::unique_ptr<KernelCompiler> compiler_ ABSL_GUARDED_BY(compiler_mutex_);

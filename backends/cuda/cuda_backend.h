@@ -31,6 +31,7 @@ struct CudaBackendOptions {
   // Work of a run that may be ahead of the device, by the times that its steps took before (cuda::WorkAhead).
   std::chrono::nanoseconds most_ahead = std::chrono::milliseconds(20);
   int64_t most_division_steps = 0;  // cuda::KernelContext has them; 0: as many as there
+  int64_t most_call_products = 0;   // likewise
 };
 
 // Returns the backend of a CUDA device, which goes on when the device's context is lost (revived_backend.h).

@@ -62,15 +62,26 @@ struct DotCopy {
 
 // The most blocks that a grid has along the axis on which kernels count matrices.
 constexpr int64_t kMostLtBatch = 65535;
+// Columns of a call, if there are others, are a multiple of these: all calls have addresses of one alignment.
+constexpr int64_t kLtColumns = 16;
 
-absl::StatusOr<std::unique_ptr<LtProduct>> LtPart(DotPlan plan, int64_t batch, const DotTypes& types, bool has_bias,
-                                                  const KernelContext& context) {
-  plan.batch = batch;
-  return LtProduct::Create(plan, types, has_bias, context);
+// Returns the multiply-adds that a call may have. Devices that were not made for science have few units for doubles.
+double MostCallProducts(DType factor, const KernelContext& context) {
+  const double most = static_cast<double>(context.most_call_products) * context.compiler->printing().num_processors;
+  return SizeOf(RealPartOf(factor)) == 8 ? most / 8 : most;
 }
 
-// A product of batches of matrices by cublasLt: in one call, or in parts of a batch for which it has an algorithm.
-// Immutable after Create, so thread-safe.
+// Returns the plan of a call, of so many matrices and of so many columns of each.
+DotPlan LtPart(DotPlan plan, int64_t batch, int64_t columns) {
+  plan.batch = batch;
+  plan.n = plan.result.columns = columns;
+  BatchedMatrix& right = plan.right.matrix;
+  (plan.right.is_transposed ? right.rows : right.columns) = columns;
+  return plan;
+}
+
+// A product of batches of matrices by cublasLt: in one call, or in parts for which it has an algorithm and that end
+// soon, since nothing stops a call. Immutable after Create, so thread-safe.
 class LtBatches {
  public:
   // The calling thread has entered the context. Null where the library has no algorithm for parts either.
@@ -80,33 +91,51 @@ class LtBatches {
   // Enqueues result = left · right + bias, with the workspace, the stream and the handle of the launch.
   absl::Status Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress bias, CuAddress result) const;
   int64_t workspace_bytes() const;
-  int64_t num_calls() const;
+  int64_t num_calls() const { return CeilDiv(batch_, part_) * CeilDiv(columns_, part_columns_); }
 
  private:
-  LtBatches(const DotPlan& plan, const DotTypes& types, int64_t part);
+  LtBatches(const DotPlan& plan, const DotTypes& types, int64_t part, int64_t part_columns);
 
   const int64_t batch_, part_;                             // matrices of all, and of a call
+  const int64_t columns_, part_columns_;                   // of a matrix, and of a call; fewer only where part_ is 1
   const int64_t left_bytes_, right_bytes_, result_bytes_;  // between matrices
-  std::unique_ptr<LtProduct> whole_, rest_;                // of a part, and of the last one if it is smaller
+  const int64_t right_column_bytes_, result_column_bytes_;
+  std::unique_ptr<LtProduct> whole_, rest_;  // of a part, and of the last one if it is smaller
 };
 
-LtBatches::LtBatches(const DotPlan& plan, const DotTypes& types, int64_t part)
+LtBatches::LtBatches(const DotPlan& plan, const DotTypes& types, int64_t part, int64_t part_columns)
     : batch_(plan.batch),
       part_(part),
+      columns_(plan.n),
+      part_columns_(part_columns),
       left_bytes_(plan.left.matrix.batch_stride * SizeOf(types.factor)),
       right_bytes_(plan.right.matrix.batch_stride * SizeOf(types.factor)),
-      result_bytes_(plan.result.batch_stride * SizeOf(types.result)) {}
+      result_bytes_(plan.result.batch_stride * SizeOf(types.result)),
+      right_column_bytes_((plan.right.is_transposed ? 1 : plan.right.matrix.leading) * SizeOf(types.factor)),
+      result_column_bytes_(plan.result.leading * SizeOf(types.result)) {}
 
 absl::StatusOr<std::unique_ptr<LtBatches>> LtBatches::Create(const DotPlan& plan, const DotTypes& types, bool has_bias,
                                                              const KernelContext& context) {
-  for (const int64_t part : {plan.batch, kMostLtBatch}) {
-    if (part > plan.batch) break;
-    std::unique_ptr<LtBatches> batches(new LtBatches(plan, types, part));
-    ASSIGN_OR_RETURN(batches->whole_, LtPart(plan, part, types, has_bias, context));
+  const double most = MostCallProducts(types.factor, context);
+  const double of_column =
+      static_cast<double>(plan.m) * static_cast<double>(plan.k) * (kComplexes.Contains(types.factor) ? 4.0 : 1.0);
+  const double matrices = most / (of_column * static_cast<double>(plan.n));
+  const int64_t batch =
+      matrices < static_cast<double>(plan.batch) ? std::max<int64_t>(1, static_cast<int64_t>(matrices)) : plan.batch;
+  int64_t columns = plan.n;
+  if (matrices < 1) {
+    const auto groups = static_cast<int64_t>(most / of_column / static_cast<double>(kLtColumns));
+    columns = std::min(columns, std::max<int64_t>(1, groups) * kLtColumns);
+  }
+  for (const int64_t part : {batch, kMostLtBatch}) {
+    if (part > batch) break;
+    std::unique_ptr<LtBatches> batches(new LtBatches(plan, types, part, columns));
+    ASSIGN_OR_RETURN(batches->whole_, LtProduct::Create(LtPart(plan, part, columns), types, has_bias, context));
     if (batches->whole_ == nullptr) continue;
-    const int64_t rest = plan.batch % part;
-    if (rest == 0) return batches;
-    ASSIGN_OR_RETURN(batches->rest_, LtPart(plan, rest, types, has_bias, context));
+    const int64_t rest = plan.batch % part, rest_columns = plan.n % columns;
+    if (rest == 0 && rest_columns == 0) return batches;
+    const DotPlan last = rest > 0 ? LtPart(plan, rest, columns) : LtPart(plan, part, rest_columns);
+    ASSIGN_OR_RETURN(batches->rest_, LtProduct::Create(last, types, has_bias, context));
     if (batches->rest_ != nullptr) return batches;
   }
   return nullptr;
@@ -114,12 +143,17 @@ absl::StatusOr<std::unique_ptr<LtBatches>> LtBatches::Create(const DotPlan& plan
 
 absl::Status LtBatches::Enqueue(const Launch& launch, CuAddress left, CuAddress right, CuAddress bias,
                                 CuAddress result) const {
+  int64_t call = 0;
   for (int64_t b = 0; b < batch_; b += part_) {
-    RETURN_IF_ERROR(launch.BeforePart(b / part_, num_calls()));
-    const LtProduct& product = batch_ - b < part_ ? *rest_ : *whole_;
-    const auto at = [b](CuAddress base, int64_t bytes) { return base + static_cast<CuAddress>(b * bytes); };
-    RETURN_IF_ERROR(
-        product.Enqueue(launch, at(left, left_bytes_), at(right, right_bytes_), bias, at(result, result_bytes_)));
+    for (int64_t j = 0; j < columns_; j += part_columns_) {
+      RETURN_IF_ERROR(launch.BeforePart(call++, num_calls()));
+      const bool is_whole = batch_ - b >= part_ && columns_ - j >= part_columns_;
+      const auto at = [](CuAddress base, int64_t bytes) { return base + static_cast<CuAddress>(bytes); };
+      RETURN_IF_ERROR((is_whole ? whole_ : rest_)
+                          ->Enqueue(launch, at(left, b * left_bytes_),
+                                    at(right, b * right_bytes_ + j * right_column_bytes_), bias,
+                                    at(result, b * result_bytes_ + j * result_column_bytes_)));
+    }
   }
   return absl::OkStatus();
 }
@@ -127,8 +161,6 @@ absl::Status LtBatches::Enqueue(const Launch& launch, CuAddress left, CuAddress 
 int64_t LtBatches::workspace_bytes() const {
   return std::max(whole_->workspace_bytes(), rest_ == nullptr ? 0 : rest_->workspace_bytes());
 }
-
-int64_t LtBatches::num_calls() const { return CeilDiv(batch_, part_); }
 
 class DotKernel final : public Kernel {
  public:

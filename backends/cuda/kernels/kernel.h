@@ -75,6 +75,8 @@ struct KernelContext {
   Libraries* libraries = nullptr;
   // The steps of a thread that a launch has at most, of those that divide large matrices: about a second.
   int64_t most_division_steps = 10'000'000;
+  // The multiply-adds of singles, for each processor, of a library's call at most: a fifth of a second or so.
+  int64_t most_call_products = int64_t{1} << 35;
 };
 
 // Makes the kernel of an instruction. UNSUPPORTED_ON_DEVICE, naming the missing feature or library; OUT_OF_MEMORY.

@@ -30,7 +30,8 @@ class BesideCpuTest : public CudaTest {
                                     .tensor_bytes = 256 * kMiB,
                                     .host_memory = host_memory_,
                                     .most_ahead = most_ahead_,
-                                    .most_division_steps = most_division_steps_});
+                                    .most_division_steps = most_division_steps_,
+                                    .most_call_products = most_call_products_});
     EXPECT_TRUE(backend.ok()) << backend.status();
     return *std::move(backend);
   }
@@ -93,6 +94,7 @@ class BesideCpuTest : public CudaTest {
   // So much that nothing depends on how fast this machine is.
   std::chrono::nanoseconds most_ahead_ = std::chrono::hours(1);
   int64_t most_division_steps_ = 0;
+  int64_t most_call_products_ = 0;
   std::mt19937_64 random_{1};
 };
 

@@ -244,6 +244,44 @@ std::string BiasedText(absl::string_view dtype, absl::string_view more = "") {
                       more, "}");
 }
 
+// Nothing stops a call of the library, so that none may be long: matrices of a batch are in several, and columns of
+// one.
+TEST_F(CudaDotTest, LongProductsAreSeveralCalls) {
+  most_call_products_ = 1;  // a call has as little as it may
+  const std::unique_ptr<Backend> backend = Made();
+  const std::pair<DotCase, long> kCases[] = {
+      {{{40, 70}, {70, 50}, {1}, {0}, {}, {}}, 4},  // 16 of 50 columns
+      {{{40, 70}, {50, 70}, {1}, {1}, {}, {}}, 4},  // the right side is transposed
+      {{{40, 70}, {70, 48}, {1}, {0}, {}, {}}, 3},  // no call has fewer
+      {{{40, 70}, {70, 5}, {1}, {0}, {}, {}}, 1},   // of so few columns
+      {{{40, 70, 3}, {70, 50, 3}, {1}, {0}, {2}, {2}}, 12}, {{{3, 40, 70}, {50, 3, 70}, {2}, {2}, {0}, {1}}, 12},
+      {{{70, 40}, {70, 2, 25}, {0}, {0}, {}, {}}, 4},
+  };
+  for (const auto& [dot, calls] : kCases) {
+    for (const DType dtype : kDotDTypes) {
+      const long before = hostCudaCalls("cublasLtMatmul");
+      ExpectAsOnCpu(backend.get(), dot.Text(dtype), Arguments(dot, dtype, Values::kIntegers), {});
+      EXPECT_EQ(hostCudaCalls("cublasLtMatmul") - before, calls) << dot.Text(dtype);
+    }
+  }
+  ExpectAsOnCpu(backend.get(), BiasedText("f32"),
+                {RandomLiteral({DType::kF32, {7, 5}}, Values::kModest, &random_),
+                 RandomLiteral({DType::kF32, {5, 3, 6}}, Values::kModest, &random_),
+                 RandomLiteral({DType::kF32, {7}}, Values::kModest, &random_)},
+                ToleranceOf(DType::kF32));
+}
+
+// Matrices that are short together are in one call.
+TEST_F(CudaDotTest, ACallTakesAsManyMatricesAsItMay) {
+  const DotCase dot = {{40, 70, 9}, {70, 50, 9}, {1}, {0}, {2}, {2}};
+  hostCudaSet("MULTIPROCESSORS", "100");
+  most_call_products_ = 40 * 70 * 50 * 4 / 100;
+  const long before = hostCudaCalls("cublasLtMatmul");
+  ExpectAsOnCpu(Made().get(), dot.Text(DType::kF32), Arguments(dot, DType::kF32, Values::kIntegers), {});
+  EXPECT_EQ(hostCudaCalls("cublasLtMatmul") - before, 3);
+  hostCudaSet("MULTIPROCESSORS", "");
+}
+
 TEST_F(CudaDotTest, AProductAddsItsBias) {
   const std::unique_ptr<Backend> backend = Made();
   const std::pair<absl::string_view, long> kKernels[] = {{"f32", 0}, {"f64", 1}, {"bf16", 1}, {"f16", 1}, {"c64", 1}};
