@@ -9,9 +9,6 @@
 namespace tensord::cuda {
 namespace {
 
-// An extent is given back as a whole: small ones go sooner, and large ones take fewer calls of the driver.
-constexpr int64_t kMostExtentBytes = int64_t{32} << 20;
-
 int64_t RoundDown(int64_t bytes, int64_t to) { return bytes / to * to; }
 int64_t RoundUp(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -69,11 +66,10 @@ int64_t AddressRange::MissingBytes(int64_t offset, int64_t size_bytes) const {
   return bytes;
 }
 
-absl::Status AddressRange::Back(int64_t offset, int64_t size_bytes) {
-  return VisitGaps(offset, size_bytes, [this](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; at += kMostExtentBytes) {
-      RETURN_IF_ERROR(AddExtent(at, std::min(kMostExtentBytes, end - at)));
-    }
+absl::Status AddressRange::Back(int64_t offset, int64_t size_bytes, int64_t extent_bytes) {
+  const int64_t most = std::max(RoundDown(extent_bytes, granule_bytes_), granule_bytes_);
+  return VisitGaps(offset, size_bytes, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; at += most) RETURN_IF_ERROR(AddExtent(at, std::min(most, end - at)));
     return absl::OkStatus();
   });
 }
@@ -104,9 +100,9 @@ absl::Status AddressRange::AddExtent(int64_t begin, int64_t size_bytes) {
   return absl::OkStatus();
 }
 
-int64_t AddressRange::Trim(absl::FunctionRef<bool(int64_t, int64_t)> is_used) {
+int64_t AddressRange::Trim(absl::FunctionRef<bool(int64_t, int64_t)> is_used, int64_t enough_bytes) {
   int64_t trimmed = 0;
-  for (auto it = extents_.begin(); it != extents_.end();) {
+  for (auto it = extents_.begin(); it != extents_.end() && enough_bytes > 0;) {
     const auto [begin, bytes] = *it;
     const CuAddress address = begin_ + static_cast<CuAddress>(begin);
     const bool goes =
@@ -117,6 +113,7 @@ int64_t AddressRange::Trim(absl::FunctionRef<bool(int64_t, int64_t)> is_used) {
       continue;
     }
     backed_bytes_ -= bytes;
+    enough_bytes -= bytes;
     ++trimmed;
     it = extents_.erase(it);
   }

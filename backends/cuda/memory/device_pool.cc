@@ -18,6 +18,13 @@ namespace {
 constexpr int64_t kPieceBytes = 512;
 // Of addresses there are many more than of memory, so that pieces may lie apart.
 constexpr int64_t kAddressesForMemory = 4;
+// Memory for a large piece is taken in extents of an eighth of it, up to so many bytes: few calls of the driver, and
+// little in vain behind a smaller piece that stays there.
+constexpr int64_t kExtentsOfPiece = 8;
+constexpr int64_t kMostExtentBytes = int64_t{16} << 20;
+// Others are small, an eighth of which is no more than a granule. So none that stays keeps more than three times its
+// bytes, or two granules beside them.
+constexpr int64_t kMostSmallBytes = int64_t{16} << 20;
 
 int64_t RoundUp(int64_t bytes) { return (std::max<int64_t>(bytes, 1) + kPieceBytes - 1) / kPieceBytes * kPieceBytes; }
 
@@ -74,26 +81,65 @@ absl::StatusOr<CuAddress> DevicePool::TakeLocked(int64_t bytes) {
 }
 
 absl::StatusOr<CuAddress> DevicePool::TakeOfRangeLocked(int64_t bytes) {
-  const std::optional<int64_t> offset = holes_.TakeBelow(bytes, range_->size_bytes());
+  const bool is_small = bytes <= kMostSmallBytes;
+  absl::StatusOr<int64_t> offset = TakeAtLocked(is_small ? End::kHigh : End::kLow, bytes);
+  if (absl::IsResourceExhausted(offset.status())) {
+    // There may be memory behind the holes of the other end.
+    const absl::StatusOr<int64_t> other = TakeAtLocked(is_small ? End::kLow : End::kHigh, bytes);
+    if (!absl::IsResourceExhausted(other.status())) offset = other;
+  }
+  RETURN_IF_ERROR(offset.status());
+  return range_->begin() + static_cast<CuAddress>(*offset);
+}
+
+absl::StatusOr<int64_t> DevicePool::TakeAtLocked(End end, int64_t bytes) {
+  const std::optional<int64_t> offset = TakeHoleLocked(end, bytes);
   if (!offset.has_value()) {
     return Refuse(Refusal::kOutOfMemory,
                   absl::StrCat("the device has no ", bytes, " bytes of addresses in one piece; free tensors"));
   }
   pieces_[*offset] = bytes;
-  const int64_t missing = range_->MissingBytes(*offset, bytes);
-  if (range_->backed_bytes() + missing > options_.limit_bytes) TrimLocked();
-  absl::Status backed = range_->Back(*offset, bytes);
+  const absl::Status backed = BackLocked(end, *offset, bytes);
+  if (backed.ok()) return *offset;
+  pieces_.erase(*offset);
+  FreeHoleLocked(*offset, bytes);
+  return backed;
+}
+
+std::optional<int64_t> DevicePool::TakeHoleLocked(End end, int64_t bytes) {
+  const int64_t size = range_->size_bytes();
+  if (end == End::kLow) return low_.TakeBelow(bytes, size - high_.end());
+  const std::optional<int64_t> below = high_.TakeBelow(bytes, size - low_.end());
+  return below.has_value() ? std::make_optional(size - *below - bytes) : std::nullopt;
+}
+
+void DevicePool::FreeHoleLocked(int64_t offset, int64_t bytes) {
+  if (offset < low_.end()) {
+    low_.Free(offset, bytes);
+  } else {
+    high_.Free(range_->size_bytes() - offset - bytes, bytes);
+  }
+}
+
+absl::Status DevicePool::BackLocked(End end, int64_t offset, int64_t bytes) {
+  const int64_t missing = range_->MissingBytes(offset, bytes);
+  const int64_t granule = range_->granule_bytes();
+  const auto excess = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return (range_->backed_bytes() + missing - options_.limit_bytes) / granule * granule;
+  };
+  if (excess() > 0) TrimLocked(excess());
+  if (excess() > 0) {
+    return RefuseLimit(Refusal::kOutOfMemory, options_.limit_name, options_.limit_bytes,
+                       range_->backed_bytes() + missing, "bytes for tensors on the device, and for holes between them");
+  }
+  const int64_t extent = end == End::kLow ? std::min(bytes / kExtentsOfPiece, kMostExtentBytes) : granule;
+  absl::Status backed = range_->Back(offset, bytes, extent);
   if (absl::IsResourceExhausted(backed)) {  // others use the device too
     TrimLocked();
-    backed = range_->Back(*offset, bytes);
+    backed = range_->Back(offset, bytes, extent);
   }
-  if (!backed.ok()) {
-    pieces_.erase(*offset);
-    holes_.Free(*offset, bytes);
-    return backed;
-  }
-  ++(missing > 0 ? stats_.allocated : stats_.reused);
-  return range_->begin() + static_cast<CuAddress>(*offset);
+  if (backed.ok()) ++(missing > 0 ? stats_.allocated : stats_.reused);
+  return backed;
 }
 
 void DevicePool::Release(CuAddress address, int64_t bytes) {
@@ -106,7 +152,7 @@ void DevicePool::Release(CuAddress address, int64_t bytes) {
   }
   const int64_t offset = static_cast<int64_t>(address - range_->begin());
   pieces_.erase(offset);
-  holes_.Free(offset, bytes);
+  FreeHoleLocked(offset, bytes);
 }
 
 void DevicePool::Trim() {
@@ -132,9 +178,10 @@ bool DevicePool::HasAll(absl::Span<void* const> addresses) const {
   });
 }
 
-void DevicePool::TrimLocked() {
+void DevicePool::TrimLocked(int64_t enough_bytes) {
   stats_.trimmed += range_->Trim([this](int64_t begin, int64_t end)
-                                     ABSL_NO_THREAD_SAFETY_ANALYSIS { return IsUsedLocked(begin, end); });
+                                     ABSL_NO_THREAD_SAFETY_ANALYSIS { return IsUsedLocked(begin, end); },
+                                 enough_bytes);
 }
 
 bool DevicePool::IsUsedLocked(int64_t begin, int64_t end) const {

@@ -28,6 +28,14 @@ class DevicePoolTest : public CudaTest {
     EXPECT_TRUE(pool.ok()) << pool.status();
     return *std::move(pool);
   }
+  // Returns the bytes of the device's memory that are taken.
+  static int64_t Taken(Context* context) {
+    const auto free_bytes = context->FreeBytes();
+    EXPECT_TRUE(free_bytes.ok()) << free_bytes.status();
+    return (int64_t{4} << 30) - *free_bytes;
+  }
+
+  static constexpr int64_t kGranule = 2 * kMiB;
 };
 
 uintptr_t AddressOf(const std::shared_ptr<Buffer>& buffer) { return reinterpret_cast<uintptr_t>(buffer->address()); }
@@ -54,6 +62,9 @@ TEST_F(DevicePoolTest, PiecesAreApart) {
         continue;
       }
       EXPECT_EQ((*buffer)->size_bytes(), size);
+      if (uses_virtual_memory) {
+        EXPECT_LE(Taken(context.get()), 64 * kMiB);
+      }
       EXPECT_EQ(AddressOf(*buffer) % 256, 0u);
       const auto next = live.lower_bound(AddressOf(*buffer));
       if (next != live.end()) {
@@ -123,6 +134,129 @@ TEST_F(DevicePoolTest, TheLimitNamesItself) {
   }
   EXPECT_EQ(pool->stats().refused, 2);
   EXPECT_TRUE(pool->Allocate(kMiB).ok());
+}
+
+TEST_F(DevicePoolTest, WhatStaysKeepsLittleMemory) {
+  const std::shared_ptr<Context> context = Entered();
+  const std::shared_ptr<DevicePool> pool = Pool(context, 256 * kMiB);
+  for (const int64_t large : {20 * kMiB, 3 * kMiB}) {
+    std::vector<std::shared_ptr<Buffer>> temporaries, kept;
+    for (int i = 0; i < 10; ++i) {
+      temporaries.push_back(*pool->Allocate(large));
+      kept.push_back(*pool->Allocate(8));
+    }
+    temporaries.clear();
+    pool->Trim();
+    EXPECT_LE(Taken(context.get()), large > 16 * kMiB ? kGranule : 10 * kGranule) << large;
+    const auto all = pool->Allocate(230 * kMiB);
+    EXPECT_TRUE(all.ok()) << all.status();
+    EXPECT_LE(Taken(context.get()), 256 * kMiB);
+  }
+}
+
+// Four granules, each with a piece in use, are all that may be.
+TEST_F(DevicePoolTest, MemoryBetweenPiecesIsWithinTheLimit) {
+  const std::shared_ptr<Context> context = Entered();
+  const std::shared_ptr<DevicePool> pool = Pool(context, 8 * kMiB);
+  std::vector<std::shared_ptr<Buffer>> temporaries, kept;
+  for (int i = 0; i < 4; ++i) {
+    temporaries.push_back(*pool->Allocate(kGranule - 512));
+    kept.push_back(*pool->Allocate(8));
+  }
+  temporaries.clear();
+  const absl::Status refused = pool->Allocate(4 * kMiB).status();
+  EXPECT_EQ(ReasonOf(refused), "OUT_OF_MEMORY");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("12582912 is beyond the limit most = 8388608"));
+  EXPECT_EQ(pool->stats().refused, 1);
+  EXPECT_EQ(pool->stats().in_use_bytes, 4 * 512);
+  EXPECT_EQ(Taken(context.get()), 8 * kMiB);
+  for (int i = 0; i < 4; ++i) {
+    temporaries.push_back(*pool->Allocate(kGranule - 512));
+    EXPECT_EQ(Taken(context.get()), 8 * kMiB);
+  }
+  temporaries.clear();
+  kept.resize(2);
+  EXPECT_TRUE(pool->Allocate(4 * kMiB).ok());
+  EXPECT_LE(Taken(context.get()), 8 * kMiB);
+}
+
+TEST_F(DevicePoolTest, EachEndHelpsTheOther) {
+  const std::shared_ptr<Context> context = Entered();
+  for (const bool large_first : {true, false}) {
+    const std::shared_ptr<DevicePool> pool = Pool(context, 24 * kMiB);
+    const auto one = pool->Allocate(large_first ? 17 * kMiB : 7 * kMiB);
+    const auto other = pool->Allocate(large_first ? 7 * kMiB : 17 * kMiB);
+    EXPECT_TRUE(one.ok() && other.ok()) << other.status();
+    EXPECT_EQ(Taken(context.get()), 24 * kMiB);
+  }
+}
+
+TEST_F(DevicePoolTest, ALimitBelowAGranuleServes) {
+  const std::shared_ptr<Context> context = Entered();
+  for (const int64_t limit : {int64_t{512}, int64_t{1000}, kMiB, kGranule + 1}) {
+    const std::shared_ptr<DevicePool> pool = Pool(context, limit);
+    for (int i = 0; i < 3; ++i) {
+      const auto piece = pool->Allocate(limit / 512 * 512);
+      EXPECT_TRUE(piece.ok()) << limit << ": " << piece.status();
+      EXPECT_EQ(ReasonOf(pool->Allocate(limit).status()), "OUT_OF_MEMORY") << limit;
+      EXPECT_LE(Taken(context.get()), limit > kGranule ? 2 * kGranule : kGranule) << limit;
+    }
+  }
+}
+
+TEST_F(DevicePoolTest, NoMoreGoesBackThanIsNeeded) {
+  const std::shared_ptr<Context> context = Entered();
+  const std::shared_ptr<DevicePool> pool = Pool(context, 64 * kMiB);
+  pool->Allocate(40 * kMiB)->reset();
+  std::vector<std::shared_ptr<Buffer>> pieces;
+  for (int i = 0; i < 8; ++i) {
+    pieces.push_back(*pool->Allocate(4 * kMiB));
+    EXPECT_LE(Taken(context.get()), 64 * kMiB);
+  }
+  EXPECT_EQ(pool->stats().trimmed, 2);
+  EXPECT_EQ(pool->stats().free_bytes, 32 * kMiB) << "of 40, all but two extents of 4";
+}
+
+// As many as are promised to runs, whatever holes others have left.
+TEST_F(DevicePoolTest, LargePiecesFillNineTenths) {
+  const std::shared_ptr<Context> context = Entered();
+  constexpr int64_t kLimit = 256 * kMiB;
+  const std::shared_ptr<DevicePool> pool = Pool(context, kLimit);
+  std::mt19937_64 random(4);
+  std::vector<std::shared_ptr<Buffer>> pieces;
+  const auto drop_one = [&] { pieces.erase(pieces.begin() + static_cast<int64_t>(random() % pieces.size())); };
+  for (int step = 0; step < 150; ++step) {
+    const int64_t size = 17 * kMiB + static_cast<int64_t>(random() % static_cast<uint64_t>(23 * kMiB));
+    while (pool->stats().in_use_bytes + size > kLimit / 10 * 9) drop_one();
+    if (!pieces.empty() && random() % 3 == 0) drop_one();
+    const auto piece = pool->Allocate(size);
+    ASSERT_TRUE(piece.ok()) << step << ": " << piece.status();
+    EXPECT_LE(Taken(context.get()), kLimit);
+    pieces.push_back(*piece);
+  }
+}
+
+TEST_F(DevicePoolTest, SmallPiecesByTheHundredThousand) {
+  const std::shared_ptr<Context> context = Entered();
+  const std::shared_ptr<DevicePool> pool = Pool(context, 64 * kMiB);
+  const long calls = hostCudaCalls("cuMemCreate");
+  std::mt19937_64 random(3);
+  std::vector<std::shared_ptr<Buffer>> pieces(100000);
+  for (std::shared_ptr<Buffer>& piece : pieces) piece = *pool->Allocate(8);
+  EXPECT_EQ(hostCudaCalls("cuMemCreate") - calls, (100000 * 512 + kGranule - 1) / kGranule);
+  std::shuffle(pieces.begin(), pieces.end(), random);
+  pieces.resize(50000);
+  pool->Trim();
+  pieces.resize(100000);
+  for (std::shared_ptr<Buffer>& piece : pieces) {
+    if (piece == nullptr) piece = *pool->Allocate(8);
+  }
+  EXPECT_EQ(hostCudaCalls("cuMemCreate") - calls, (100000 * 512 + kGranule - 1) / kGranule);
+  std::vector<uintptr_t> addresses;
+  for (const std::shared_ptr<Buffer>& piece : pieces) addresses.push_back(AddressOf(piece));
+  std::sort(addresses.begin(), addresses.end());
+  EXPECT_EQ(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  EXPECT_EQ(pool->stats().in_use_bytes, 100000 * 512);
 }
 
 // The device may have less than the limit, since others use it too.
