@@ -4,13 +4,6 @@
 
 namespace tensord::cuda {
 
-CudaSession::~CudaSession() {
-  if (lane_ == nullptr) return;
-  // Who has not asked for the end may have let go of the times.
-  run_.clock = nullptr;
-  Finish().IgnoreError();
-}
-
 absl::Status CudaSession::Run(const PreparedSession& prepared, absl::Span<void* const> slots,
                               absl::Span<void* const> scratch, absl::Span<SegmentTime> times) {
   absl::Status run = RunSegments(static_cast<const CudaProgram&>(prepared), slots, scratch, times);

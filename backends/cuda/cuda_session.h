@@ -31,7 +31,6 @@ class CudaSession final : public BackendSession, private Pace {
         memory_(std::move(memory)),
         lane_(std::move(lane)),
         ahead_(context_, most_ahead) {}
-  ~CudaSession() override;
 
   // Enqueues the segments, of a CudaProgram that lives until Finish. Once.
   absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, absl::Span<void* const> scratch,
@@ -69,7 +68,7 @@ class CudaSession final : public BackendSession, private Pace {
   const std::shared_ptr<Context> context_;
   const std::shared_ptr<DevicePool> memory_;
   RunState run_;
-  Lanes::Loan lane_;  // null once it is given back
+  Lanes::Loan lane_;  // null once it is given back; goes before the memory of its work
   WorkAhead ahead_;
 };
 

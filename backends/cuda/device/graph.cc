@@ -1,5 +1,7 @@
 #include "backends/cuda/device/graph.h"
 
+#include "absl/cleanup/cleanup.h"
+
 namespace tensord::cuda {
 
 Graph::Graph(std::shared_ptr<Context> context, CuGraphExec exec, size_t num_nodes)
@@ -22,8 +24,13 @@ std::shared_ptr<Graph> Graph::CaptureUncounted(std::shared_ptr<Context> context,
   const auto begun =
       context->Check(driver.cuStreamBeginCapture_v2(stream, kCuCaptureThreadLocal), "cuStreamBeginCapture");
   if (!begun.ok()) return nullptr;
-  const absl::Status enqueued = work(stream);
   CuGraph graph = nullptr;
+  const absl::Cleanup destroy = [&] {
+    if (graph != nullptr) driver.cuGraphDestroy(graph);
+  };
+  absl::Cleanup end_capture = [&] { driver.cuStreamEndCapture(stream, &graph); };  // before an exception goes on
+  const absl::Status enqueued = work(stream);
+  std::move(end_capture).Cancel();
   absl::Status captured = context->Check(driver.cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
   int status = kCuCaptureStatusNone;
   if (!captured.ok() && driver.cuStreamIsCapturing(stream, &status) == kCuSuccess && status != kCuCaptureStatusNone) {
@@ -38,7 +45,6 @@ std::shared_ptr<Graph> Graph::CaptureUncounted(std::shared_ptr<Context> context,
   if (captured.ok() && enqueued.ok()) {
     captured = context->Check(driver.cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
   }
-  driver.cuGraphDestroy(graph);
   if (!captured.ok() || !enqueued.ok()) return nullptr;
   return std::shared_ptr<Graph>(new Graph(std::move(context), exec, num_nodes));
 }

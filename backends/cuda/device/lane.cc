@@ -40,7 +40,10 @@ absl::Status Lane::Open(Libraries* libraries) {
 
 // Errors change nothing any more. A lost context has nothing left to destroy.
 Lane::~Lane() {
-  if (!context_->Enter().ok()) return;
+  const bool has_entered = context_->Enter().ok();
+  if (!is_empty_ && has_entered) Drain();
+  if (!is_empty_) context_->Lose();  // nobody can wait for what is on its way
+  if (!has_entered || context_->is_lost()) return;
   const Driver& driver = context_->driver();
   handles_.reset();
   for (const Place& place : places_) {
@@ -52,6 +55,7 @@ Lane::~Lane() {
 }
 
 absl::Status Lane::Upload(CuAddress to, const char* from, int64_t size_bytes) {
+  is_empty_ = false;
   return OrDrain(Hold(from, size_bytes) ? UploadDirectly(to, from, size_bytes) : UploadPieces(to, from, size_bytes));
 }
 
@@ -92,6 +96,7 @@ absl::Status Lane::UploadPieces(CuAddress to, const char* from, int64_t size_byt
 }
 
 absl::Status Lane::Download(char* to, CuAddress from, int64_t size_bytes) {
+  is_empty_ = false;
   return OrDrain(Hold(to, size_bytes) ? DownloadDirectly(to, from, size_bytes) : DownloadPieces(to, from, size_bytes));
 }
 
@@ -122,15 +127,20 @@ absl::Status Lane::DownloadPieces(char* to, CuAddress from, int64_t size_bytes) 
 
 absl::Status Lane::Copy(CuAddress to, CuAddress from, int64_t size_bytes) {
   if (size_bytes == 0) return absl::OkStatus();
+  is_empty_ = false;
   context_->counts().within_bytes += size_bytes;
   return OrDrain(
       context_->Check(context_->driver().cuMemcpyDtoDAsync_v2(to, from, static_cast<size_t>(size_bytes), stream_),
                       "cuMemcpyDtoDAsync"));
 }
 
-absl::Status Lane::Enqueue(absl::FunctionRef<absl::Status(CuStream)> work) { return OrDrain(work(stream_)); }
+absl::Status Lane::Enqueue(absl::FunctionRef<absl::Status(CuStream)> work) {
+  is_empty_ = false;
+  return OrDrain(work(stream_));
+}
 
 absl::Status Lane::Fill(CuAddress to, unsigned char value, int64_t size_bytes) {
+  is_empty_ = false;
   return OrDrain(context_->Check(
       context_->driver().cuMemsetD8Async(to, value, static_cast<size_t>(size_bytes), stream_), "cuMemsetD8Async"));
 }
@@ -148,6 +158,7 @@ absl::Status Lane::SettleAll() {
   RETURN_IF_ERROR(context_->Check(context_->driver().cuEventRecord(end_, stream_), "cuEventRecord"));
   RETURN_IF_ERROR(Wait(end_));
   holds_.clear();
+  is_empty_ = true;
   return absl::OkStatus();
 }
 
@@ -185,6 +196,15 @@ absl::Status Lane::Wait(CuEvent event) {
 
 absl::Status Lane::OrDrain(absl::Status status) {
   if (status.ok()) return status;
+  has_failed_ = true;
+  Drain();
+  // Libraries say of a fault of the device only that their call has failed.
+  if (!context_->is_lost() || absl::IsDataLoss(status)) return status;
+  return Refuse(Refusal::kDeviceLost,
+                absl::StrCat(status.message(), "; the device has failed: what was on it is gone, compute it again"));
+}
+
+void Lane::Drain() {
   const Driver& driver = context_->driver();
   // Memory that a copy may still touch must not be given to anybody else.
   if (driver.cuStreamSynchronize(stream_) != kCuSuccess && driver.cuCtxSynchronize() != kCuSuccess) context_->Lose();
@@ -193,11 +213,7 @@ absl::Status Lane::OrDrain(absl::Status status) {
     place.to = nullptr;
   }
   holds_.clear();
-  is_usable_ = false;
-  // Libraries say of a fault of the device only that their call has failed.
-  if (!context_->is_lost() || absl::IsDataLoss(status)) return status;
-  return Refuse(Refusal::kDeviceLost,
-                absl::StrCat(status.message(), "; the device has failed: what was on it is gone, compute it again"));
+  is_empty_ = true;
 }
 
 }  // namespace tensord::cuda

@@ -22,7 +22,7 @@ namespace tensord::cuda {
 // A stream with a ring of pinned memory, through which bytes of any memory of the host go to the device and come from
 // it; those of pinned blocks go straight. Confined to one thread at a time, which has entered the context. The first
 // failure ends what is on its way, for good: when a call returns an error, the stream is empty, or else the context is
-// lost.
+// lost. One that goes with work on its way, as an exception may make it, waits for that first.
 //
 //   RETURN_IF_ERROR(lane->Upload(to, bytes, size));      // any number of these, in this order on the device
 //   RETURN_IF_ERROR(lane->Download(other, from, size));
@@ -61,8 +61,8 @@ class Lane {
 
   LibraryHandles& handles() { return *handles_; }
 
-  // Tells whether it may be used again after a failure.
-  bool is_usable() const { return is_usable_; }
+  // Tells whether another may have it: nothing has failed, and nothing is on its way.
+  bool is_usable() const { return !has_failed_ && is_empty_; }
 
  private:
   // A piece of the ring, and the copy that it is used for.
@@ -94,6 +94,8 @@ class Lane {
   absl::Status SettleAll();
   // Passes a status on; empties the stream first where it is an error. DEVICE_LOST where the device was lost meanwhile.
   absl::Status OrDrain(absl::Status status);
+  // Empties the stream, or else loses the context.
+  void Drain();
 
   const std::shared_ptr<Context> context_;
   PinnedBlocks* const pinned_;
@@ -104,7 +106,8 @@ class Lane {
   CuEvent end_ = nullptr;                    // behind all of it, once somebody waits for that
   std::array<Place, kPlaces> places_;
   size_t next_ = 0;
-  bool is_usable_ = true;
+  bool is_empty_ = true;  // the stream, as far as is known
+  bool has_failed_ = false;
 };
 
 }  // namespace tensord::cuda

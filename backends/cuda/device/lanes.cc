@@ -1,6 +1,14 @@
 #include "backends/cuda/device/lanes.h"
 
+#include "absl/cleanup/cleanup.h"
+#include "engine/base/status_macros.h"
+
 namespace tensord::cuda {
+
+Lanes::Lanes(std::shared_ptr<Context> context, Libraries* libraries, int most, PinnedBlocks* pinned)
+    : context_(std::move(context)), libraries_(libraries), pinned_(pinned), most_(most) {
+  idle_.reserve(static_cast<size_t>(most));  // so that one that comes back needs no memory
+}
 
 absl::StatusOr<Lanes::Loan> Lanes::Borrow() {
   std::unique_ptr<Lane> lane;
@@ -15,17 +23,15 @@ absl::StatusOr<Lanes::Loan> Lanes::Borrow() {
     }
   }
   if (lane == nullptr) {
-    absl::StatusOr<std::unique_ptr<Lane>> made = Lane::Create(context_, libraries_, pinned_);
-    if (!made.ok()) {
-      TakeBack(nullptr);
-      return made.status();
-    }
-    lane = *std::move(made);
+    absl::Cleanup give_up = [this] { TakeBack(nullptr); };
+    ASSIGN_OR_RETURN(lane, Lane::Create(context_, libraries_, pinned_));
+    std::move(give_up).Cancel();
   }
   return Loan(lane.release(), [this](Lane* lent) { TakeBack(std::unique_ptr<Lane>(lent)); });
 }
 
-// One that failed is made anew when it is needed.
+// One that failed, or whose work nobody has waited for since an exception came, is made anew when it is needed. It goes
+// before its borrower's memory does, when its work is over.
 void Lanes::TakeBack(std::unique_ptr<Lane> lane) {
   if (lane != nullptr && !lane->is_usable()) lane = nullptr;
   MutexLock lock(&mutex_);

@@ -17,12 +17,11 @@ namespace tensord::cuda {
 // Loans must be over before it goes, and the libraries must outlive it.
 class Lanes {
  public:
-  // A lane until it goes back.
+  // A lane until it goes back. What is on its way then, as an exception may leave it, is waited for.
   using Loan = std::unique_ptr<Lane, std::function<void(Lane*)>>;
 
   // `pinned` as in Lane::Create.
-  Lanes(std::shared_ptr<Context> context, Libraries* libraries, int most, PinnedBlocks* pinned = nullptr)
-      : context_(std::move(context)), libraries_(libraries), pinned_(pinned), most_(most) {}
+  Lanes(std::shared_ptr<Context> context, Libraries* libraries, int most, PinnedBlocks* pinned = nullptr);
 
   // Lends a lane to the calling thread, which has entered the context; waits while all are lent. Fails as Lane::Create
   // does.

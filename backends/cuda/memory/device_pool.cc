@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
@@ -59,10 +60,13 @@ absl::StatusOr<std::shared_ptr<Buffer>> DevicePool::Allocate(int64_t size_bytes)
     stats_.in_use_bytes += bytes;
     stats_.peak_in_use_bytes = std::max(stats_.peak_in_use_bytes, stats_.in_use_bytes);
   }
-  return std::make_shared<Buffer>(
+  absl::Cleanup release = [&] { Release(address, bytes); };
+  auto buffer = std::make_shared<Buffer>(
       reinterpret_cast<void*>(address), size_bytes,
       [pool = shared_from_this(), bytes](void* at, int64_t) { pool->Release(reinterpret_cast<CuAddress>(at), bytes); },
       context_->loss());
+  std::move(release).Cancel();
+  return buffer;
 }
 
 absl::StatusOr<CuAddress> DevicePool::TakeLocked(int64_t bytes) {

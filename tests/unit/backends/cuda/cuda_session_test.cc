@@ -5,13 +5,19 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cuda/compile/kernel_compiler.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/cuda_program.h"
+#include "backends/cuda/device/lanes.h"
+#include "backends/cuda/memory/device_pool.h"
+#include "engine/ops/core_ops.h"
 #include "engine/runtime/compile/compiler.h"
 #include "engine/runtime/compile/explain.h"
 #include "engine/runtime/devices/run.h"
@@ -238,6 +244,49 @@ TEST_F(CudaSessionTest, ARunThatIsNotWantedLeavesNothingOnItsWay) {
   EXPECT_EQ(ReasonOf(RunProgram(run, absl::ZeroDuration()).status()), "CANCELLED");
   EXPECT_EQ(backend->Memory().in_use_bytes, 0);
   ExpectAsOnCpu(backend.get(), kSums, kSumTypes);
+}
+
+// Fills its operand, and then lacks memory of the host.
+class ThrowingKernel final : public Kernel {
+ public:
+  static constexpr int64_t kBytes = kMiB;
+  explicit ThrowingKernel(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+
+  absl::Status Enqueue(const Launch& launch) const override {
+    EXPECT_EQ(context_->driver().cuMemsetD8Async(launch.operands[0], 7, kBytes, launch.stream), kCuSuccess);
+    throw std::bad_alloc();
+  }
+  std::string Describe() const override { return "throwing"; }
+
+ private:
+  const std::shared_ptr<Context> context_;
+};
+
+TEST_F(CudaSessionTest, ARunThatAnExceptionEndsLeavesNothingOnItsWay) {
+  const std::shared_ptr<Context> context = Entered();
+  const Slot slot = 0;
+  const SegmentInstruction segment{.bound = {.op = &Def(CoreOp::kExp)}, .operands = {&slot, 1}, .node = "fills"};
+  const auto make = [&](const BoundInstruction&) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+    return std::make_unique<ThrowingKernel>(context);
+  };
+  const auto program = CudaProgram::CreateOf({&segment, 1}, make);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto memory = *DevicePool::Create(context, {.limit_bytes = 16 * kMiB});
+  Lanes lanes(context, libraries_.get(), 1);
+  hostCudaSet("DELAY_US", "3000");
+  for (int i = 0; i < 4; ++i) {  // the later ones at the same addresses, which become a graph
+    const auto run = [&] {
+      const std::shared_ptr<Buffer> buffer = *memory->Allocate(ThrowingKernel::kBytes);
+      CudaSession session(context, memory, *lanes.Borrow(), std::chrono::hours(1));
+      session.Run(**program, {buffer->address()}, {}, {}).IgnoreError();
+    };
+    EXPECT_THROW(run(), std::bad_alloc);
+    EXPECT_EQ(memory->stats().in_use_bytes, 0);
+    memory->Trim();  // this does not wait
+    EXPECT_EQ(context->driver().cuCtxSynchronize(), kCuSuccess) << i;
+    EXPECT_TRUE((*lanes.Borrow())->Finish().ok()) << i;
+  }
+  EXPECT_FALSE(context->is_lost());
 }
 
 TEST_F(CudaSessionTest, EachCallMayFailOnceAndNothingIsLeft) {

@@ -1,5 +1,7 @@
 #include "backends/cuda/device/lane.h"
 
+#include <functional>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -199,6 +201,64 @@ TEST_F(LaneTest, LanesAreLentOneToEach) {
   EXPECT_EQ(ReasonOf(lanes.Borrow().status()), "OUT_OF_MEMORY");
   const auto first = lanes.Borrow(), second = lanes.Borrow();
   EXPECT_TRUE(first.ok() && second.ok());
+}
+
+// As where the host has no memory for the rest of a run: what the next borrower waits for is its own work alone, and
+// memory that the first one had can go at once.
+TEST_F(LaneTest, ALaneThatComesBackByAnExceptionHasNothingOnItsWay) {
+  const std::shared_ptr<Context> context = Entered();
+  hostCudaSet("DELAY_US", "3000");
+  const int64_t bytes = 3 << 20;
+  const auto pool = DevicePool::Create(context, {.limit_bytes = 2 * bytes});
+  ASSERT_TRUE(pool.ok());
+  Lanes lanes(context, libraries_.get(), 1);
+  using Step = std::function<absl::Status(Lane*, CuAddress)>;
+  std::string from(static_cast<size_t>(bytes), 'a'), to(static_cast<size_t>(bytes), 'x');
+  const std::vector<Step> steps = {[&](Lane* lane, CuAddress at) { return lane->Upload(at, from.data(), bytes); },
+                                   [&](Lane* lane, CuAddress at) { return lane->Download(to.data(), at, bytes); },
+                                   [&](Lane* lane, CuAddress at) { return lane->Copy(at, at + bytes / 2, bytes / 2); },
+                                   [&](Lane* lane, CuAddress at) { return lane->Fill(at, 7, bytes); },
+                                   [&](Lane* lane, CuAddress at) {
+                                     return lane->Enqueue([&](CuStream stream) {
+                                       return context->Check(context->driver().cuMemsetD8Async(at, 8, bytes, stream),
+                                                             "cuMemsetD8Async");
+                                     });
+                                   }};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto run = [&] {
+      const std::shared_ptr<Buffer> buffer = *(*pool)->Allocate(bytes);
+      const Lanes::Loan lane = *lanes.Borrow();
+      EXPECT_TRUE(steps[i](lane.get(), reinterpret_cast<CuAddress>(buffer->address())).ok());
+      throw std::bad_alloc();
+    };
+    EXPECT_THROW(run(), std::bad_alloc);
+    (*pool)->Trim();  // this does not wait: work that was on its way would end the context
+    EXPECT_EQ(context->driver().cuCtxSynchronize(), kCuSuccess) << i;
+    const auto next = lanes.Borrow();
+    ASSERT_TRUE(next.ok()) << next.status();
+    EXPECT_TRUE((*next)->Finish().ok()) << i;
+    EXPECT_TRUE(to == std::string(to.size(), 'x')) << "its memory may have been another's by then";
+  }
+}
+
+TEST_F(LaneTest, ACaptureEndsWithAnException) {
+  const std::shared_ptr<Context> context = Entered();
+  Lanes lanes(context, libraries_.get(), 1);
+  const CuAddress a = Device(*context, 200);
+  {
+    const Lanes::Loan lane = *lanes.Borrow();
+    const auto capture = [&] {
+      lane->Capture([&](CuStream stream) -> absl::Status {
+        EXPECT_EQ(context->driver().cuMemsetD8Async(a, 7, 100, stream), kCuSuccess);
+        throw std::bad_alloc();
+      });
+    };
+    EXPECT_THROW(capture(), std::bad_alloc);
+    EXPECT_TRUE(lane->Copy(a + 100, a, 100).ok());
+    EXPECT_TRUE(lane->Finish().ok());
+  }
+  EXPECT_FALSE(context->is_lost());
+  Free(*context, a);
 }
 
 TEST_F(LaneTest, ADeviceThatIsNotThere) {
