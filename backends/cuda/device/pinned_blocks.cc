@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
 namespace tensord::cuda {
@@ -36,7 +37,7 @@ void PinnedBlocks::Remove(const Context& context) {
 PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes, absl::Status* refusal) {
   MutexLock lock(&mutex_);
   const auto known = blocks_.find(static_cast<const char*>(block));
-  if (known != blocks_.end() && !known->second.lacks_room) return nullptr;
+  if (known != blocks_.end() && !known->second.may_be_tried) return nullptr;
   for (Holder& holder : holders_) {
     if (holder.is_going || holder.context->is_lost()) continue;
     if (bytes <= options_.most_bytes - stats_.bytes) {
@@ -45,7 +46,7 @@ PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes, absl::Stat
       return &holder;
     }
     if (known != blocks_.end()) return nullptr;
-    blocks_[static_cast<const char*>(block)] = {.bytes = bytes, .lacks_room = true};
+    blocks_[static_cast<const char*>(block)] = {.bytes = bytes, .may_be_tried = true};
     *refusal = absl::ResourceExhaustedError(
         absl::StrCat(stats_.bytes + bytes, " bytes would be pinned, and ", options_.most_bytes, " may be"));
     return nullptr;
@@ -55,29 +56,30 @@ PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes, absl::Stat
 
 void PinnedBlocks::OnReuse(void* block, int64_t bytes) {
   absl::Status refusal;
-  Holder* const holder = Begin(block, bytes, &refusal);
-  if (holder != nullptr) {
-    refusal = Pin(holder, block, bytes);
-    {
-      MutexLock lock(&mutex_);
-      blocks_[static_cast<const char*>(block)] = {.bytes = bytes, .holder = refusal.ok() ? holder : nullptr};
-      if (refusal.ok()) {
-        ++stats_.pinned;
-      } else {
-        stats_.bytes -= bytes;
-      }
+  if (Holder* const holder = Begin(block, bytes, &refusal); holder != nullptr) {
+    const absl::Cleanup end_use = [&] { EndUse(holder); };
+    bool is_pinned = false;
+    refusal = Pin(holder, block, bytes, &is_pinned);
+    const Block tried{.bytes = bytes, .holder = refusal.ok() ? holder : nullptr, .may_be_tried = is_pinned};
+    MutexLock lock(&mutex_);
+    if (refusal.ok()) {
+      ++stats_.pinned;
+    } else {
+      stats_.bytes -= bytes;
     }
-    EndUse(holder);
+    const bool is_new = blocks_.insert_or_assign(static_cast<const char*>(block), tried).second;
+    if (!is_new) refusal = absl::OkStatus();  // it was told of when it was new
   }
   if (!refusal.ok()) Refuse(refusal);
 }
 
-absl::Status PinnedBlocks::Pin(Holder* holder, void* block, int64_t bytes) {
+absl::Status PinnedBlocks::Pin(Holder* holder, void* block, int64_t bytes, bool* is_pinned) {
   Context& context = *holder->context;
   return context.Visit([&] {
-    return context.Check(
-        context.driver().cuMemHostRegister_v2(block, static_cast<size_t>(bytes), kCuMemHostRegisterPortable),
-        "cuMemHostRegister");
+    const CuResult result =
+        context.driver().cuMemHostRegister_v2(block, static_cast<size_t>(bytes), kCuMemHostRegisterPortable);
+    *is_pinned = result == kCuHostMemoryAlreadyRegistered;
+    return context.Check(result, "cuMemHostRegister");
   });
 }
 

@@ -17,8 +17,9 @@ namespace tensord::cuda {
 
 // The blocks of a pool that are pinned: devices read and write them where they are. A block is pinned when the pool
 // gives it out again, for all devices at once, by a call to the context of one; until its pages go, or that context
-// does. One that cannot be pinned is no error, and is not tried again unless it lacked room and there is some now: its
-// bytes take the way of all others, through a lane's ring. Thread-safe.
+// does. One that cannot be pinned is no error: its bytes take the way of all others, through a lane's ring. It is tried
+// again only if it lacked room and there is some now, or if a lost context has pinned it, which keeps it until it ends.
+// Thread-safe.
 class PinnedBlocks final : public BlockObserver {
  public:
   struct Options {
@@ -55,14 +56,15 @@ class PinnedBlocks final : public BlockObserver {
   };
   struct Block {
     int64_t bytes = 0;
-    Holder* holder = nullptr;  // null: it is not pinned, and will not be
-    bool lacks_room = false;   // unless others make room
+    Holder* holder = nullptr;   // null: it is not pinned, and will not be
+    bool may_be_tried = false;  // again: others may make room for it, or a lost context may end
   };
 
   // Returns the context to pin a block by, in use, and takes room for it; null if there is none, or the block needs
   // none. `refusal`: of a block that lacks room for the first time.
   Holder* Begin(void* block, int64_t bytes, absl::Status* refusal) ABSL_LOCKS_EXCLUDED(mutex_);
-  static absl::Status Pin(Holder* holder, void* block, int64_t bytes);
+  // `is_pinned`: whether it fails since another has pinned the block.
+  static absl::Status Pin(Holder* holder, void* block, int64_t bytes, bool* is_pinned);
   // Counts a refusal, and tells of the first one.
   void Refuse(const absl::Status& refusal) ABSL_LOCKS_EXCLUDED(mutex_);
   static void Unpin(Holder* holder, void* block);

@@ -1,7 +1,9 @@
 #include "backends/cuda/device/pinned_blocks.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -179,6 +181,35 @@ TEST_F(PinnedBlocksTest, ALostDeviceUnpinsAndItsSuccessorPinsAgain) {
     EXPECT_EQ(pinned_->stats().bytes, 2 * kBlock) << function;
   }
   EXPECT_EQ(pinned_->stats().refused, 0);
+}
+
+// A lost context keeps what it has pinned until it ends, a moment after it was removed.
+TEST_F(PinnedBlocksTest, ABlockOfALostContextIsPinnedByAnotherWhenThatHasEnded) {
+  hostCudaSet("DEVICES", "2");
+  pinned_ = std::make_shared<PinnedBlocks>(PinnedBlocks::Options{.most_bytes = kBlock});
+  const std::shared_ptr<Context> lost = *Context::Create(&libraries_->driver(), 0);
+  const std::shared_ptr<Context> other = *Context::Create(&libraries_->driver(), 1);
+  pinned_->Add(lost);
+  pinned_->Add(other);
+  const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(4096, kBlock), &std::free);
+  pinned_->OnReuse(block.get(), kBlock);
+  EXPECT_EQ(pinned_->stats().pinned, 1);
+  lost->Lose();
+  pinned_->Remove(*lost);
+  for (int i = 0; i < 3; ++i) {
+    pinned_->OnReuse(block.get(), kBlock);
+    EXPECT_EQ(pinned_->Find(block.get(), kBlock), nullptr);
+    EXPECT_EQ(pinned_->stats().bytes, 0);
+  }
+  EXPECT_EQ(pinned_->stats().refused, 1) << "the same again";
+  lost->End();
+  pinned_->OnReuse(block.get(), kBlock);
+  EXPECT_NE(pinned_->Find(block.get(), kBlock), nullptr);
+  EXPECT_EQ(pinned_->stats().pinned, 2);
+  EXPECT_EQ(pinned_->stats().bytes, kBlock);
+  EXPECT_EQ(pinned_->stats().refused, 1);
+  pinned_->OnReturn(block.get(), kBlock);
+  pinned_->Remove(*other);
 }
 
 TEST_F(PinnedBlocksTest, ABlockIsPinnedForAllDevices) {
