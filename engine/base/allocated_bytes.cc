@@ -67,6 +67,10 @@ void AllocatedBytes::Add(int64_t bytes) {
   if (counting != nullptr) counting->bytes_ += bytes;
 }
 
+AllocatedBytes::Pause::Pause() : counting_(counting) { counting = nullptr; }
+
+AllocatedBytes::Pause::~Pause() { counting = counting_; }
+
 }  // namespace tensord
 
 #if !defined(TENSORD_SANITIZED_NEW)

@@ -20,6 +20,19 @@ class AllocatedBytes {
   // Memory of another kind, such as pages of code, that the thread takes.
   static void Add(int64_t bytes);
 
+  // Leaves out what its thread takes and gives back while it lives. A cache drops what others took in its scope.
+  // Confined to its thread, and to a block.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    AllocatedBytes* const counting_;
+  };
+
  private:
   AllocatedBytes* const outer_;
   int64_t bytes_ = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/allocated_bytes.h"
 #include "engine/base/stop_signal.h"
 #include "hwy/targets.h"
 
@@ -63,6 +64,7 @@ std::shared_ptr<const void> FftTransforms::Find(const std::string& name, absl::F
 }
 
 void FftTransforms::DropOldest() {
+  const AllocatedBytes::Pause others;
   const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
     return a.second.last_use < b.second.last_use;
   });

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "engine/base/allocated_bytes.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -119,6 +120,7 @@ void CubinStore::KeepLocked(const Fingerprint& key, Image image) {
   kept_bytes_ += static_cast<int64_t>(image->size());
   kept_.push_front({.key = key, .image = std::move(image)});
   places_[key] = kept_.begin();
+  const AllocatedBytes::Pause others;
   while (kept_bytes_ > options_.memory_bytes) {
     kept_bytes_ -= static_cast<int64_t>(kept_.back().image->size());
     places_.erase(kept_.back().key);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "backends/cuda/libraries/library_build.h"
 #include "backends/cuda/libraries/status.h"
+#include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 
@@ -143,6 +144,7 @@ std::shared_ptr<const LoadedKernel> KernelCompiler::Keep(const std::string& key,
   if (std::shared_ptr<const LoadedKernel> other = kept.lock(); other != nullptr) return other;
   kept = kernel;
   if (kernels_.size() >= sweep_at_) {
+    const AllocatedBytes::Pause others;
     absl::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
     sweep_at_ = std::max(sweep_at_, 2 * kernels_.size());
   }

@@ -31,6 +31,28 @@ TEST(AllocatedBytesTest, CountsWhatStaysOfThisThread) {
   EXPECT_LE(outer.bytes(), before - (1 << 20) + 8192) << "but for what the other thread's start took";
 }
 
+TEST(AllocatedBytesTest, APauseLeavesOutWhatOthersTook) {
+  auto others = std::make_unique<char[]>(1 << 20);
+  const AllocatedBytes outer;
+  {
+    const AllocatedBytes inner;
+    const auto own = std::make_unique<char[]>(1 << 16);
+    std::unique_ptr<char[]> kept;
+    {
+      const AllocatedBytes::Pause pause;
+      others.reset();
+      const AllocatedBytes within;
+      kept = std::make_unique<char[]>(1 << 18);
+      EXPECT_GE(within.bytes(), 1 << 18) << "who asks anew is told";
+    }
+    EXPECT_GE(inner.bytes(), 1 << 16);
+    EXPECT_LT(inner.bytes(), 1 << 17);
+    const AllocatedBytes::Pause pause;
+    kept.reset();
+  }
+  EXPECT_EQ(outer.bytes(), 0);
+}
+
 TEST(AllocatedBytesTest, NobodyCountsAfterwards) {
   { const AllocatedBytes gone; }
   const auto block = std::make_unique<char[]>(1 << 20);

@@ -5,11 +5,15 @@
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "backends/cpu/fft/line_step.h"
 #include "backends/cpu/fft/long_transform.h"
 #include "backends/cpu/fft/transforms.h"
+#include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
 #include "engine/families/fft/fft_ops.h"
 #include "engine/families/fft/fft_steps.h"
@@ -423,6 +427,24 @@ TEST(FftTransformsTest, AKernelKeepsTheTablesThatItUses) {
     }
     EXPECT_TRUE(run() == before) << n;
   }
+}
+
+// The bytes of a program, by which caches are bounded.
+TEST(FftTransformsTest, WhatIsDroppedIsNotTakenOffWhatANewOneTakes) {
+  struct Table {
+    int64_t table_bytes() const { return static_cast<int64_t>(memory.size()); }
+    std::vector<char> memory;
+  };
+  FftTransforms transforms(1 << 20);
+  const auto get = [&](const std::string& name, size_t bytes) {
+    return transforms.Get<Table>(name, [&] { return std::make_shared<const Table>(std::vector<char>(bytes)); });
+  };
+  get("large", 1 << 20);
+  const AllocatedBytes allocated;
+  const auto kept = get("small", 1 << 16);
+  EXPECT_EQ(transforms.stats().evictions, 1);
+  EXPECT_GE(allocated.bytes(), 1 << 16);
+  EXPECT_LT(allocated.bytes(), 1 << 17);
 }
 
 TEST(FftTransformsTest, WithoutRoomNothingIsKept) {

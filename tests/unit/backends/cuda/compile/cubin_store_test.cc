@@ -4,12 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/compile/kernel_compiler.h"
 #include "backends/cuda/cuda_backend.h"
+#include "engine/base/allocated_bytes.h"
 #include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
 #include "tests/testlib/graphs/parsed_graph.h"
@@ -263,6 +266,38 @@ TEST_F(CubinStoreOfProgramsTest, CodeThatTheDriverRefusesIsCompiledAnew) {
   }
   EXPECT_EQ(Compiles("a"), kernels);
   EXPECT_EQ(Compiles("a"), 0);
+}
+
+// The bytes of a program, by which caches are bounded: what is dropped meanwhile was others'.
+TEST_F(CubinStoreTest, WhatIsDroppedIsNotTakenOffWhatANewOneTakes) {
+  const std::unique_ptr<CubinStore> store = Opened(1 << 20, 1 << 20);
+  const auto get = [&](absl::string_view text, size_t bytes) {
+    return *store->Get(SourceOf(text), [&]() -> absl::StatusOr<std::string> { return std::string(bytes, 'c'); });
+  };
+  get("large", 1 << 20);
+  const AllocatedBytes allocated;
+  const CubinStore::Image kept = get("small", 1 << 16);
+  EXPECT_EQ(store->stats().memory_bytes, 1 << 16);
+  EXPECT_GE(allocated.bytes(), 1 << 16);
+  EXPECT_LT(allocated.bytes(), 1 << 17);
+}
+
+TEST_F(CubinStoreTest, KernelsThatAreGoneAreNotTakenOffWhatANewOneTakes) {
+  const std::shared_ptr<Context> context = Entered();
+  const auto compiler = KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
+  ASSERT_TRUE(compiler.ok()) << compiler.status();
+  const std::string source =
+      absl::StrCat("// ", std::string(1 << 14, 'x'), "\nextern \"C\" __global__ void nothing() {}\n");
+  const auto compile = [&](int64_t blocks) {
+    return *(*compiler)->Compile({.source = source, .launches = {{.entry = "nothing", .blocks = blocks}}});
+  };
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int64_t blocks = 1; blocks < 100; ++blocks) {
+    const AllocatedBytes allocated;
+    const auto kernel = compile(blocks);
+    least = std::min(least, allocated.bytes());
+  }
+  EXPECT_GE(least, 0);
 }
 
 // It may say of itself that it is of the same version.
