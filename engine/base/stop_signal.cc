@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "engine/base/refusal.h"
 
 namespace tensord {
@@ -15,6 +16,7 @@ constexpr int64_t kLookEveryNs = 200'000;
 constexpr int32_t kMostCallsBetween = 16;
 // So that a run of a few small kernels looks at no clock.
 constexpr int32_t kCallsToFirstLook = 4;
+constexpr std::chrono::milliseconds kAskWaitingEvery{5};
 
 int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -52,6 +54,19 @@ StopSignal::Scope::~Scope() {
 }
 
 absl::Status CheckStopped() { return StopRequested() ? t_thread_stop.signal->status() : absl::OkStatus(); }
+
+// The analysis does not know that the mutex is locked again.
+absl::Status WaitUnlessStopped(CondVar* changed, Mutex* mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  StopSignal* const signal = StopSignal::Current();
+  if (signal == nullptr) {
+    changed->Wait(mutex);
+    return absl::OkStatus();
+  }
+  if (changed->WaitUntil(mutex, std::chrono::steady_clock::now() + kAskWaitingEvery)) return absl::OkStatus();
+  mutex->Unlock();
+  const absl::Cleanup lock = [mutex]() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex->Lock(); };
+  return signal->Ask();
+}
 
 bool LookWhetherStopped() {
   ThreadStop& mine = t_thread_stop;

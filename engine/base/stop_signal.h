@@ -98,6 +98,11 @@ inline bool StopRequested() {
 // The signal's refusal where this thread's work is to be left.
 absl::Status CheckStopped();
 
+// Waits on a variable for a few milliseconds, and where nothing came asks this thread's signal, without the mutex; a
+// thread without a signal waits until something comes. For loops on a condition that other threads bring about by work
+// of theirs that may take long. The signal's refusal.
+absl::Status WaitUnlessStopped(CondVar* changed, Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
 }  // namespace tensord
 
 #endif  // TENSORD_ENGINE_BASE_STOP_SIGNAL_H_

@@ -1,13 +1,12 @@
 #ifndef TENSORD_ENGINE_EXEC_BINDING_AWAITED_RESULT_H_
 #define TENSORD_ENGINE_EXEC_BINDING_AWAITED_RESULT_H_
 
-#include <chrono>
 #include <optional>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
-#include "engine/exec/backend/backend.h"
+#include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord {
 
@@ -21,25 +20,14 @@ class AwaitedResult {
     changed_.Signal();
   }
 
-  // Waits for the result. Ends early with the refusal of `check`, which is asked again and again meanwhile; null: it is
-  // not stopped.
-  absl::StatusOr<T> Wait(const RunCheck& check) {
+  // Waits for the result. Ends early with the refusal of the thread's StopSignal, which is asked meanwhile.
+  absl::StatusOr<T> Wait() {
     MutexLock lock(&mutex_);
-    while (!result_.has_value()) {
-      if (check == nullptr) {
-        changed_.Wait(&mutex_);
-        continue;
-      }
-      const absl::Status wanted = check();
-      if (!wanted.ok()) return wanted;
-      changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + kBetweenChecks);
-    }
+    while (!result_.has_value()) RETURN_IF_ERROR(WaitUnlessStopped(&changed_, &mutex_));
     return *result_;
   }
 
  private:
-  static constexpr std::chrono::milliseconds kBetweenChecks{5};
-
   Mutex mutex_;
   CondVar changed_;
   std::optional<absl::StatusOr<T>> result_ ABSL_GUARDED_BY(mutex_);

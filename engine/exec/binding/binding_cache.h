@@ -63,8 +63,11 @@ class BindingCache {
   }
 
   // Finds a binding, or makes it on this thread. Ends early with the refusal of `check`, which is asked every now and
-  // then: while it waits for another maker, and under a StopSignal while it makes it. Null: it is not stopped.
+  // then, by a StopSignal: while it waits for another maker, and while it makes it. Null: that of the thread's signal.
   absl::StatusOr<Bound> FindOrMake(const BindingKey& key, const Make& make, const RunCheck& check = nullptr) {
+    if (Bound found = Find(key); found != nullptr) return found;
+    StopSignal stop(check);
+    const StopSignal::Scope scope(check != nullptr ? &stop : StopSignal::Current());
     while (true) {
       std::shared_ptr<AwaitedResult<Bound>> awaited;
       FlightPtr flight;
@@ -81,8 +84,8 @@ class BindingCache {
           flight = BeginLocked(key);
         }
       }
-      if (awaited == nullptr) return MakeHere(flight, make, check);
-      absl::StatusOr<Bound> bound = awaited->Wait(check);
+      if (awaited == nullptr) return MakeHere(flight, make);
+      absl::StatusOr<Bound> bound = awaited->Wait();
       if (!bound.ok()) leave();
       if (!bound.ok() || *bound != nullptr) return bound;
     }
@@ -195,10 +198,8 @@ class BindingCache {
     }
   }
 
-  absl::StatusOr<Bound> MakeHere(const FlightPtr& flight, const Make& make, const RunCheck& check) {
-    StopSignal stop(check);
-    StopSignal* const signal = check != nullptr ? &stop : StopSignal::Current();
-    const StopSignal::Scope scope(signal);
+  absl::StatusOr<Bound> MakeHere(const FlightPtr& flight, const Make& make) {
+    const StopSignal* const signal = StopSignal::Current();
     absl::StatusOr<Bound> bound = MakeOrRefuse(make);
     // A making that was broken off may look as if it had succeeded, or failed.
     const bool is_broken_off = signal != nullptr && signal->is_set();

@@ -1,6 +1,7 @@
 #include "engine/base/stop_signal.h"
 
 #include <chrono>
+#include <thread>
 
 #include "engine/base/refusal.h"
 #include "gtest/gtest.h"
@@ -57,6 +58,41 @@ TEST(StopSignalTest, ScopesNest) {
   }
   EXPECT_EQ(StopSignal::Current(), &outer);
   EXPECT_TRUE(StopRequested());
+}
+
+TEST(StopSignalTest, AWaitAsksWithoutTheMutex) {
+  Mutex mutex;
+  CondVar never;
+  int asks = 0;
+  const StopSignal::Check check = [&] {
+    const MutexLock lock(&mutex);
+    return ++asks < 3 ? absl::OkStatus() : Refuse(Refusal::kCancelled, "no");
+  };
+  StopSignal signal(check);
+  const StopSignal::Scope scope(&signal);
+  absl::Status waited;
+  {
+    const MutexLock lock(&mutex);
+    while (waited.ok()) waited = WaitUnlessStopped(&never, &mutex);
+  }
+  EXPECT_EQ(waited.message(), "no");
+  EXPECT_EQ(asks, 3);
+}
+
+TEST(StopSignalTest, AWaitWithoutASignalEndsWhenSomethingComes) {
+  Mutex mutex;
+  CondVar changed;
+  bool is_there = false;
+  std::thread other([&] {
+    const MutexLock lock(&mutex);
+    is_there = true;
+    changed.SignalAll();
+  });
+  {
+    const MutexLock lock(&mutex);
+    while (!is_there) EXPECT_TRUE(WaitUnlessStopped(&changed, &mutex).ok());
+  }
+  other.join();
 }
 
 }  // namespace

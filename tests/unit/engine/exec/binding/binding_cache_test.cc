@@ -1,6 +1,7 @@
 #include "engine/exec/binding/binding_cache.h"
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -118,6 +119,35 @@ TEST_F(CacheTest, WhoWaitsMayGiveUp) {
   go.Set();
   maker.join();
   EXPECT_EQ(**cache.FindOrMake(Key(1), never), 1) << "what was made is kept";
+}
+
+// As those do who make something for a run that has a signal.
+TEST_F(CacheTest, WhoWaitsWithoutACheckAsksTheSignalOfHisThread) {
+  Cache cache({.stats = stats}, SizedKind::kProgram);
+  Event begun, go;
+  std::thread maker([&] {
+    const absl::StatusOr<IntPtr> made = cache.FindOrMake(Key(1), [&] {
+      begun.Set();
+      go.Wait();
+      return Int(1);
+    });
+    EXPECT_TRUE(made.ok()) << made.status();
+  });
+  begun.Wait();
+  std::atomic<bool> has_given_up{false};
+  std::thread waiting([&] {
+    const RunCheck gone = [] { return Refuse(Refusal::kCancelled, "the client is gone"); };
+    StopSignal stop(gone);
+    const StopSignal::Scope scope(&stop);
+    const absl::StatusOr<IntPtr> got = cache.FindOrMake(Key(1), [] { return Int(2); });
+    has_given_up = absl::IsCancelled(got.status());
+  });
+  const auto hangs = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!has_given_up && std::chrono::steady_clock::now() < hangs) std::this_thread::yield();
+  EXPECT_TRUE(has_given_up);
+  go.Set();
+  maker.join();
+  waiting.join();
 }
 
 TEST_F(CacheTest, WhoMakesItMayGiveUpForHimselfAlone) {
