@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/allocated_bytes.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cuda {
 namespace {
@@ -66,7 +67,7 @@ absl::StatusOr<CubinStore::Image> CubinStore::Get(const Source& source,
     while (true) {
       if (Image found = FindLocked(key); found != nullptr) return found;
       if (making_.insert(key).second) break;
-      made_.Wait(&mutex_);
+      RETURN_IF_ERROR(WaitUnlessStopped(&made_, &mutex_));
     }
   }
   // Also where memory ends on the way: others wait for this.

@@ -61,7 +61,8 @@ class CubinStore {
   static std::unique_ptr<CubinStore> InMemory() { return std::unique_ptr<CubinStore>(new CubinStore({}, nullptr)); }
 
   // Returns the code of a kernel, and has it compiled if the store has none: once, however many ask at a time. Fails as
-  // `compile` does.
+  // `compile` does. Who waits for another's compilation leaves as CheckStopped says; who compiles cannot, since nothing
+  // interrupts NVRTC.
   absl::StatusOr<Image> Get(const Source& source, absl::FunctionRef<absl::StatusOr<std::string>()> compile);
 
   // Gives up a kernel's code, which the driver refuses, in memory and on disk.

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -21,9 +22,12 @@
 #include "backends/cuda/compile/kernel_compiler.h"
 #include "backends/cuda/cuda_backend.h"
 #include "engine/base/allocated_bytes.h"
+#include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
 #include "tests/testlib/graphs/parsed_graph.h"
+#include "tests/testlib/reason_of.h"
 #include "tests/unit/backends/cuda/cuda_test.h"
 
 namespace tensord::cuda {
@@ -212,6 +216,35 @@ TEST_F(CubinStoreTest, ItIsCompiledOnceForAllWhoAsk) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(compiled_, 50);
+}
+
+// As a request does that is cancelled while another one compiles the same kernel.
+TEST_F(CubinStoreTest, WhoWaitsForACompilationMayGiveUp) {
+  const auto store = CubinStore::InMemory();
+  std::promise<void> begun, go;
+  std::future<std::string> compiler = std::async(std::launch::async, [&] {
+    const auto image = store->Get(SourceOf("a"), [&]() -> absl::StatusOr<std::string> {
+      begun.set_value();
+      go.get_future().wait();
+      ++compiled_;
+      return "code of a";
+    });
+    return **image;
+  });
+  begun.get_future().wait();
+  std::future<absl::Status> waiting = std::async(std::launch::async, [&] {
+    const StopSignal::Check gone = [] { return Refuse(Refusal::kCancelled, "the client is gone"); };
+    StopSignal stop(gone);
+    const StopSignal::Scope scope(&stop);
+    return store->Get(SourceOf("a"), [] { return absl::StatusOr<std::string>("another code"); }).status();
+  });
+  std::future<std::string> patient = std::async(std::launch::async, [&] { return Got(store.get(), "a"); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  go.set_value();
+  EXPECT_EQ(ReasonOf(waiting.get()), "CANCELLED");
+  EXPECT_EQ(compiler.get(), "code of a");
+  EXPECT_EQ(patient.get(), "code of a");
+  EXPECT_EQ(compiled_, 1);
 }
 
 TEST_F(CubinStoreTest, ARefusalIsNotKept) {
