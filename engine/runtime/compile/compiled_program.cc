@@ -8,6 +8,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
+#include "engine/base/stop_signal.h"
 #include "engine/tensor/run_time_size.h"
 
 namespace tensord {
@@ -75,6 +76,7 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
 
 std::shared_ptr<CompiledProgram::SizedTime> CompiledProgram::TimeFor(absl::Span<const ConcreteType> arguments) const {
   if (staged_ != nullptr || arguments.empty()) return nullptr;
+  const StopSignal::Scope scope(nullptr);  // nothing is long here that a run's end could break off
   return *times_for_sizes_.FindOrMake(KeyOf(arguments), [] { return std::make_shared<SizedTime>(); });
 }
 

@@ -11,6 +11,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/memory/block_placement.h"
 
 namespace tensord {
@@ -78,6 +79,8 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
   std::vector<BufferPtr> arguments;
   arguments.reserve(request.arguments.size());
   const RunCheck check = [&request] { return CheckWanted(request); };
+  StopSignal stop(check);
+  const StopSignal::Scope scope(&stop);  // also for what waits outside sessions, as for a device that is made anew
   for (const RunTensor& argument : request.arguments) {
     ASSIGN_OR_RETURN(BufferPtr buffer, BufferOf(argument, program, check));
     // Where all sizes but one are 1 the other order is the same memory.
