@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cuda {
 namespace {
@@ -143,6 +145,8 @@ class Incarnations {
 // A session's kernels, of the incarnation that it was last run in.
 class RevivedProgram final : public PreparedSession {
  public:
+  using Kernels = std::shared_ptr<const PreparedSession>;
+
   RevivedProgram(std::shared_ptr<Incarnations> incarnations, absl::Span<const SegmentInstruction> segments)
       : incarnations_(std::move(incarnations)), segments_(segments.begin(), segments.end()) {}
   ~RevivedProgram() override {
@@ -153,30 +157,40 @@ class RevivedProgram final : public PreparedSession {
   }
 
   absl::Status Prepare(const Incarnations::Use& use) {
-    MutexLock lock(&mutex_);
-    ASSIGN_OR_RETURN(prepared_, use->backend->Prepare(segments_));
-    number_ = use.number();
+    ASSIGN_OR_RETURN(Kernels prepared, use->backend->Prepare(segments_));
     for (size_t i = 0; i < segments_.size(); ++i) {
-      scratch_bytes_.push_back(prepared_->scratch_bytes(i));
-      descriptions_.push_back(prepared_->DescribeKernel(i));
+      scratch_bytes_.push_back(prepared->scratch_bytes(i));
+      descriptions_.push_back(prepared->DescribeKernel(i));
     }
-    workspace_bytes_ = prepared_->workspace_bytes();
-    chains_.assign(prepared_->chains().begin(), prepared_->chains().end());
-    joins_ = prepared_->joins();
+    workspace_bytes_ = prepared->workspace_bytes();
+    chains_.assign(prepared->chains().begin(), prepared->chains().end());
+    joins_ = prepared->joins();
+    MutexLock lock(&mutex_);
+    prepared_ = std::move(prepared);
+    number_ = use.number();
     return absl::OkStatus();
   }
 
-  // Returns the kernels in this incarnation, which the use keeps; prepares them anew in a new one.
-  absl::StatusOr<std::shared_ptr<const PreparedSession>> In(const Incarnations::Use& use) const {
+  // Returns the kernels in this incarnation, which the use keeps. In a new one, one of those who ask prepares them, and
+  // the others wait; each leaves as CheckStopped says, and another takes the place of the one who prepares.
+  absl::StatusOr<Kernels> In(const Incarnations::Use& use) const {
+    {
+      Kernels before;  // goes without the lock
+      MutexLock lock(&mutex_);
+      while (number_ != use.number() && is_preparing_) RETURN_IF_ERROR(WaitUnlessStopped(&changed_, &mutex_));
+      if (number_ == use.number()) return prepared_;
+      before = std::exchange(prepared_, nullptr);
+      number_ = 0;
+      is_preparing_ = true;
+    }
+    // Also where memory ends on the way: others wait for this.
+    const absl::Cleanup end = [this] {
+      MutexLock lock(&mutex_);
+      is_preparing_ = false;
+      changed_.SignalAll();
+    };
+    ASSIGN_OR_RETURN(Kernels prepared, PrepareAgain(use));
     MutexLock lock(&mutex_);
-    if (number_ == use.number()) return prepared_;
-    prepared_ = nullptr;
-    number_ = 0;
-    ASSIGN_OR_RETURN(std::shared_ptr<const PreparedSession> prepared, use->backend->Prepare(segments_));
-    // Memory was planned for the kernels of before.
-    bool fits = prepared->workspace_bytes() <= workspace_bytes_ && prepared->chains().size() == chains_.size();
-    for (size_t i = 0; i < segments_.size(); ++i) fits = fits && prepared->scratch_bytes(i) <= scratch_bytes_[i];
-    if (!fits) return absl::InternalError("a kernel takes more memory since the device has failed");
     prepared_ = std::move(prepared);
     number_ = use.number();
     return prepared_;
@@ -193,6 +207,16 @@ class RevivedProgram final : public PreparedSession {
   }
 
  private:
+  absl::StatusOr<Kernels> PrepareAgain(const Incarnations::Use& use) const {
+    ASSIGN_OR_RETURN(Kernels prepared, use->backend->Prepare(segments_));
+    RETURN_IF_ERROR(CheckStopped());  // what was broken off may look as if it had succeeded
+    // Memory was planned for the kernels of before.
+    bool fits = prepared->workspace_bytes() <= workspace_bytes_ && prepared->chains().size() == chains_.size();
+    for (size_t i = 0; i < segments_.size(); ++i) fits = fits && prepared->scratch_bytes(i) <= scratch_bytes_[i];
+    if (!fits) return absl::InternalError("a kernel takes more memory since the device has failed");
+    return prepared;
+  }
+
   const std::shared_ptr<Incarnations> incarnations_;
   const std::vector<SegmentInstruction> segments_;
   std::vector<int64_t> scratch_bytes_;  // constant after Prepare, like those up to the mutex
@@ -201,8 +225,10 @@ class RevivedProgram final : public PreparedSession {
   std::vector<JoinCount> joins_;
   std::vector<std::string> descriptions_;
   mutable Mutex mutex_;
-  mutable std::shared_ptr<const PreparedSession> prepared_ ABSL_GUARDED_BY(mutex_);
-  mutable int64_t number_ ABSL_GUARDED_BY(mutex_) = 0;  // of its incarnation; 0: none
+  mutable CondVar changed_;
+  mutable Kernels prepared_ ABSL_GUARDED_BY(mutex_);
+  mutable int64_t number_ ABSL_GUARDED_BY(mutex_) = 0;         // of its incarnation; 0: none
+  mutable bool is_preparing_ ABSL_GUARDED_BY(mutex_) = false;  // one thread, for the incarnation that all of them use
 };
 
 // A run in one incarnation, which stays until the run is over.
@@ -214,8 +240,7 @@ class RevivedSession final : public BackendSession {
                    absl::Span<SegmentTime> times) override {
     // The device may have been lost between the first look at the run's tensors and this session.
     if (!(*use_)->memory->HasAll(slots)) return LostTensor();
-    ASSIGN_OR_RETURN(const std::shared_ptr<const PreparedSession> kernels,
-                     static_cast<const RevivedProgram&>(prepared).In(*use_));
+    ASSIGN_OR_RETURN(const RevivedProgram::Kernels kernels, KernelsOf(static_cast<const RevivedProgram&>(prepared)));
     kernels_.push_back(kernels);
     session_->set_check(check());
     return session_->Run(*kernels, slots, scratch, times);
@@ -230,8 +255,15 @@ class RevivedSession final : public BackendSession {
   }
 
  private:
+  // Ends early with the refusal of the check.
+  absl::StatusOr<RevivedProgram::Kernels> KernelsOf(const RevivedProgram& program) const {
+    StopSignal stop(check());
+    const StopSignal::Scope scope(check() ? &stop : StopSignal::Current());
+    return program.In(*use_);
+  }
+
   std::optional<Incarnations::Use> use_;  // first: it ends last
-  std::vector<std::shared_ptr<const PreparedSession>> kernels_;
+  std::vector<RevivedProgram::Kernels> kernels_;
   std::unique_ptr<BackendSession> session_;  // null once it is over
 };
 
