@@ -39,11 +39,13 @@ constexpr char kTensorBytesLimit[] = "cuda.tensor_bytes";
 
 CuAddress AddressOf(const Buffer& buffer) { return reinterpret_cast<CuAddress>(buffer.address()); }
 
+std::string NameOf(const CudaBackendOptions& options) { return absl::StrCat("cuda:", options.ordinal); }
+
 // The backend of one context.
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const CudaBackendOptions& options, std::shared_ptr<Context> context, std::shared_ptr<DevicePool> memory)
-      : name_(absl::StrCat("cuda:", options.ordinal)),
+      : name_(NameOf(options)),
         context_(std::move(context)),
         memory_(std::move(memory)),
         host_memory_(options.host_memory),
@@ -74,10 +76,7 @@ class CudaBackend final : public Backend {
   MemoryStats Memory() const override { return memory_->stats(); }
 
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
-    const DType first = operands.empty() ? result : operands[0];
-    if (cuda::HasKernel(op, first)) return absl::OkStatus();
-    return Refuse(Refusal::kUnsupportedOnDevice,
-                  absl::StrCat("the device ", name_, " cannot run ", op.name, " on ", Name(first)));
+    return cuda::CheckHasKernel(name_, op, operands, result);
   }
   bool runs_fused() const override { return true; }
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
@@ -202,11 +201,12 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaBackendOption
   CudaBackendOptions made = options;
   if (made.cubins == nullptr) made.cubins = cuda::CubinStore::InMemory();
   if (made.counts == nullptr) made.counts = std::make_shared<cuda::DeviceCounts>();
-  absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeRevivedBackend([made, is_first = true]() mutable {
+  const auto make = [made, is_first = true]() mutable {
     absl::StatusOr<cuda::Incarnation> incarnation = Make(&made);
     if (!std::exchange(is_first, false)) ++(incarnation.ok() ? made.counts->revived : made.counts->failed_revivals);
     return incarnation;
-  });
+  };
+  absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeRevivedBackend(NameOf(options), make);
   if (backend.ok() || absl::IsUnavailable(backend.status())) return backend;
   return cuda::DeviceIsNotThere(options.ordinal, backend.status());
 }

@@ -119,6 +119,13 @@ bool HasKernel(const OpDef& op, DType first) {
   return kernels.make != nullptr && kernels.dtypes.Contains(first) && (IsFused(op) || op.dtypes.Contains(first));
 }
 
+absl::Status CheckHasKernel(absl::string_view device, const OpDef& op, absl::Span<const DType> operands, DType result) {
+  const DType first = operands.empty() ? result : operands[0];
+  if (HasKernel(op, first)) return absl::OkStatus();
+  return Refuse(Refusal::kUnsupportedOnDevice,
+                absl::StrCat("the device ", device, " cannot run ", op.name, " on ", Name(first)));
+}
+
 absl::Status AuditFamilyKernels(absl::Span<const FamilyKernel> kernels, absl::Span<const OpDef> ops) {
   const auto wrong = [](auto... parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
   absl::flat_hash_set<absl::string_view> names;

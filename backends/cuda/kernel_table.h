@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "backends/cuda/kernels/kernel.h"
 #include "engine/ir/op_def.h"
@@ -23,6 +24,9 @@ OpKernels KernelsOf(const OpDef& op);
 
 // Tells whether there is a kernel of the op on operands whose first is of that dtype.
 bool HasKernel(const OpDef& op, DType first);
+
+// Checks what Backend::Supports does. UNSUPPORTED_ON_DEVICE names the device.
+absl::Status CheckHasKernel(absl::string_view device, const OpDef& op, absl::Span<const DType> operands, DType result);
 
 // Checks that a family's kernels fit its ops. INVALID_ARGUMENT, with the fault, for a kernel of another op or of an
 // expanded op, one that cannot be made, one for a dtype that its op refuses, or two of one op.

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cuda/kernel_table.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -22,12 +22,21 @@ absl::Status LostTensor() {
                 "the device has failed since this tensor was made, and what it held is gone; make it again");
 }
 
-// The incarnations of a device, one after the other. States: alive → lost → (nobody uses it) → alive. Thread-safe.
-// Uses must be over before it goes.
+void AddCounts(const MemoryStats& from, MemoryStats* to) {
+  to->allocated += from.allocated;
+  to->reused += from.reused;
+  to->refused += from.refused;
+  to->trimmed += from.trimmed;
+  to->peak_in_use_bytes = std::max(to->peak_in_use_bytes, from.peak_in_use_bytes);
+}
+
+// The incarnations of a device, one after the other. States: alive → lost → (nobody uses it) → being revived → alive,
+// or gone where that fails. Nothing that takes long is done under its lock. Thread-safe. Uses must be over before it
+// goes.
 class Incarnations {
  public:
   // A call's or session's hold on an incarnation, which does not end meanwhile. Confined to its thread, which holds no
-  // other one when it asks for one.
+  // other one when it acquires one.
   class Use {
    public:
     Use(Incarnations* all, Incarnation* incarnation, int64_t number)
@@ -51,95 +60,120 @@ class Incarnations {
 
   // Makes the first one.
   absl::Status Begin() {
-    MutexLock lock(&mutex_);
-    return MakeLocked();
+    ASSIGN_OR_RETURN(Incarnation made, make_());
+    Keep(std::move(made));
+    return absl::OkStatus();
   }
 
-  // Returns the incarnation that is alive. Waits for the last uses of a lost one and makes another; DEVICE_LOST if that
-  // fails.
+  // Returns the incarnation that is alive. Makes another in the place of a lost one, when the last uses of that are
+  // over; DEVICE_LOST if it fails. Waits for those uses, and for another thread that makes it, and leaves as
+  // CheckStopped says.
   absl::StatusOr<Use> Acquire() {
-    MutexLock lock(&mutex_);
-    while (IsLostLocked() && uses_ > 0) ended_.Wait(&mutex_);
-    if (IsLostLocked()) RETURN_IF_ERROR(ReviveLocked());
-    ++uses_;
-    return Use(this, &*now_, number_);
-  }
-
-  // Calls a function while no incarnation ends. Never waits for one.
-  void WithoutEnd(absl::FunctionRef<void()> work) {
+    std::optional<Incarnation> lost;
     {
       MutexLock lock(&mutex_);
-      ++uses_;
+      while (true) {
+        if (now_.has_value() && !now_->context->is_lost()) return UseLocked();
+        if (!is_reviving_ && uses_ == 0) break;
+        RETURN_IF_ERROR(WaitUnlessStopped(&changed_, &mutex_));
+      }
+      is_reviving_ = true;
+      lost = std::exchange(now_, std::nullopt);  // at once: nobody may find it any more
     }
-    work();
-    EndUse();
+    // Also where memory ends on the way: others wait for this.
+    const absl::Cleanup end = [this] {
+      MutexLock lock(&mutex_);
+      is_reviving_ = false;
+      changed_.SignalAll();
+    };
+    return Revive(std::move(lost));
   }
 
-  DeviceDescription Describe() const {
+  // Returns the incarnation that is there, be it lost or not. Nothing if there is none: all of before are lost then.
+  // Never waits.
+  std::optional<Use> Find() {
     MutexLock lock(&mutex_);
-    return now_.has_value() ? now_->backend->Describe() : description_;
+    if (!now_.has_value()) return std::nullopt;
+    return UseLocked();
   }
 
+  // Never waits for the device.
+  DeviceDescription Describe() {
+    if (const std::optional<Use> use = Find(); use.has_value()) return (*use)->backend->Describe();
+    MutexLock lock(&mutex_);
+    return description_;
+  }
+
+  // Likewise.
   MemoryStats Memory() const {
-    MutexLock lock(&mutex_);
-    MemoryStats stats = now_.has_value() ? now_->backend->Memory() : MemoryStats();
-    stats.allocated += before_.allocated;
-    stats.reused += before_.reused;
-    stats.refused += before_.refused;
-    stats.trimmed += before_.trimmed;
-    stats.peak_in_use_bytes = std::max(stats.peak_in_use_bytes, before_.peak_in_use_bytes);
+    std::shared_ptr<DevicePool> memory;
+    MemoryStats before;
+    {
+      MutexLock lock(&mutex_);
+      memory = memory_;
+      before = before_;
+    }
+    MemoryStats stats = memory == nullptr ? MemoryStats() : memory->stats();
+    AddCounts(before, &stats);
     return stats;
   }
 
  private:
-  bool IsLostLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !now_.has_value() || now_->context->is_lost();
-  }
-
-  absl::Status MakeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    ASSIGN_OR_RETURN(Incarnation made, make_());
-    now_ = std::move(made);
-    description_ = now_->backend->Describe();
-    ++number_;
-    return absl::OkStatus();
-  }
-
-  // Ends the lost incarnation, whose buffers may stay, and makes another.
-  absl::Status ReviveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    std::shared_ptr<DevicePool> memory;
-    if (now_.has_value()) {
-      const MemoryStats stats = now_->backend->Memory();
-      before_.allocated += stats.allocated;
-      before_.reused += stats.reused;
-      before_.refused += stats.refused;
-      before_.trimmed += stats.trimmed;
-      before_.peak_in_use_bytes = std::max(before_.peak_in_use_bytes, stats.peak_in_use_bytes);
-      memory = std::move(now_->memory);
-      const std::shared_ptr<Context> context = std::move(now_->context);
-      now_->backend = nullptr;  // before its context ends
-      now_ = std::nullopt;
-      context->End();
-    }
-    const absl::Status made = MakeLocked();
-    if (memory != nullptr) memory->GiveUp();
-    if (made.ok()) return made;
-    return Refuse(Refusal::kDeviceLost, absl::StrCat("the device has failed and cannot be used again: ", made.message(),
-                                                     "; if that stays so, restart the server"));
+  Use UseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++uses_;
+    return Use(this, &*now_, number_);
   }
 
   void EndUse() {
     MutexLock lock(&mutex_);
-    if (--uses_ == 0) ended_.SignalAll();
+    if (--uses_ == 0) changed_.SignalAll();
   }
 
-  const std::function<absl::StatusOr<Incarnation>()> make_;
+  // Returns a use of it.
+  Use Keep(Incarnation made) {
+    DeviceDescription description = made.backend->Describe();
+    MutexLock lock(&mutex_);
+    memory_ = made.memory;
+    now_ = std::move(made);
+    description_ = std::move(description);
+    ++number_;
+    return UseLocked();
+  }
+
+  // Ends the lost incarnation, whose buffers may stay, and makes another; nothing if a revival has failed since. One
+  // thread at a time.
+  absl::StatusOr<Use> Revive(std::optional<Incarnation> lost) {
+    if (lost.has_value()) End(&*lost);
+    absl::StatusOr<Incarnation> made = make_();
+    if (lost.has_value()) lost->memory->GiveUp();
+    if (made.ok()) return Keep(*std::move(made));
+    return Refuse(Refusal::kDeviceLost,
+                  absl::StrCat("the device has failed and cannot be used again: ", made.status().message(),
+                               "; if that stays so, restart the server"));
+  }
+
+  // Its memory stays.
+  void End(Incarnation* lost) {
+    const MemoryStats stats = lost->memory->stats();
+    {
+      MutexLock lock(&mutex_);
+      AddCounts(stats, &before_);
+      memory_ = nullptr;
+    }
+    lost->backend = nullptr;  // before its context ends
+    lost->context->End();
+  }
+
+  const std::function<absl::StatusOr<Incarnation>()> make_;  // called by one thread at a time
   mutable Mutex mutex_;
-  CondVar ended_;
-  std::optional<Incarnation> now_ ABSL_GUARDED_BY(mutex_);  // nothing after a revival that failed
+  CondVar changed_;
+  std::optional<Incarnation> now_ ABSL_GUARDED_BY(mutex_);  // nothing while it is revived, and after that has failed
+  bool is_reviving_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
-  MemoryStats before_ ABSL_GUARDED_BY(mutex_);  // of the incarnations before, as far as it counts on
-  DeviceDescription description_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<DevicePool> memory_ ABSL_GUARDED_BY(mutex_);  // whose counts are not in before_
+  MemoryStats before_ ABSL_GUARDED_BY(mutex_);                  // of the incarnations before, as far as it counts on
+  DeviceDescription description_ ABSL_GUARDED_BY(mutex_);       // of the last one
 };
 
 // A session's kernels, of the incarnation that it was last run in.
@@ -150,10 +184,10 @@ class RevivedProgram final : public PreparedSession {
   RevivedProgram(std::shared_ptr<Incarnations> incarnations, absl::Span<const SegmentInstruction> segments)
       : incarnations_(std::move(incarnations)), segments_(segments.begin(), segments.end()) {}
   ~RevivedProgram() override {
-    incarnations_->WithoutEnd([this] {
-      MutexLock lock(&mutex_);
-      prepared_ = nullptr;
-    });
+    // Kernels enter their context to go, and it must not end meanwhile; what is left of lost ones calls no driver.
+    const std::optional<Incarnations::Use> use = incarnations_->Find();
+    MutexLock lock(&mutex_);
+    prepared_ = nullptr;
   }
 
   absl::Status Prepare(const Incarnations::Use& use) {
@@ -270,16 +304,15 @@ class RevivedSession final : public BackendSession {
 // Passes calls on to the incarnation that is alive.
 class RevivedBackend final : public Backend {
  public:
-  RevivedBackend(std::shared_ptr<Incarnations> incarnations, bool runs_fused)
-      : incarnations_(std::move(incarnations)), runs_fused_(runs_fused) {}
+  RevivedBackend(std::string name, std::shared_ptr<Incarnations> incarnations, bool runs_fused)
+      : name_(std::move(name)), incarnations_(std::move(incarnations)), runs_fused_(runs_fused) {}
 
   absl::string_view kind() const override { return "cuda"; }
   DeviceDescription Describe() const override { return incarnations_->Describe(); }
   MemoryStats Memory() const override { return incarnations_->Memory(); }
   bool runs_fused() const override { return runs_fused_; }
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
-    ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations_->Acquire());
-    return use->backend->Supports(op, operands, result);
+    return CheckHasKernel(name_, op, operands, result);  // as each incarnation says, of which there may be none now
   }
 
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
@@ -327,13 +360,15 @@ class RevivedBackend final : public Backend {
   }
 
  private:
+  const std::string name_;
   const std::shared_ptr<Incarnations> incarnations_;
   const bool runs_fused_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeRevivedBackend(std::function<absl::StatusOr<Incarnation>()> make) {
+absl::StatusOr<std::unique_ptr<Backend>> MakeRevivedBackend(std::string name,
+                                                            std::function<absl::StatusOr<Incarnation>()> make) {
   const auto incarnations = std::make_shared<Incarnations>(std::move(make));
   RETURN_IF_ERROR(incarnations->Begin());
   bool runs_fused = false;
@@ -341,7 +376,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeRevivedBackend(std::function<absl::
     ASSIGN_OR_RETURN(const Incarnations::Use use, incarnations->Acquire());
     runs_fused = use->backend->runs_fused();
   }
-  return std::make_unique<RevivedBackend>(incarnations, runs_fused);
+  return std::make_unique<RevivedBackend>(std::move(name), incarnations, runs_fused);
 }
 
 }  // namespace tensord::cuda

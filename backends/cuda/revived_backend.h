@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "backends/cuda/device/context.h"
@@ -21,9 +22,12 @@ struct Incarnation {
 // Returns a backend that goes on when its context is lost (docs/why/0091). Calls that meet the loss fail with
 // DEVICE_LOST, and so do calls with buffers of before, which are marked (Buffer::is_lost). When those that were under
 // way have ended, the next call makes the context anew, and prepared sessions prepare themselves again in it: what
-// their segments point to must outlive them. `make` returns an incarnation; it is called here first, and then never
-// again while the one before is alive.
-absl::StatusOr<std::unique_ptr<Backend>> MakeRevivedBackend(std::function<absl::StatusOr<Incarnation>()> make);
+// their segments point to must outlive them. Calls that wait for that leave as CheckStopped says, but for the one that
+// makes the context: no driver lets it be broken off. What tells of the device never waits for it: Describe, Memory,
+// Supports. `make` returns an incarnation of the device of that name; it is called here first, and then never again
+// while the one before is alive.
+absl::StatusOr<std::unique_ptr<Backend>> MakeRevivedBackend(std::string name,
+                                                            std::function<absl::StatusOr<Incarnation>()> make);
 
 }  // namespace tensord::cuda
 

@@ -1,12 +1,15 @@
 // A device that is lost, by a kernel that faults or by a call that reports it, and is made anew by the next call.
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "backends/cuda/cuda_backend.h"
+#include "engine/base/steady_time.h"
 #include "engine/runtime/compile/compiler.h"
 #include "engine/runtime/devices/run.h"
 #include "gmock/gmock.h"
@@ -205,6 +208,23 @@ TEST_F(CudaLossTest, ADeviceThatDoesNotComeBackSaysSo) {
   EXPECT_EQ(counts_->revived, 0);
   EXPECT_TRUE(RunOnce(program, 1).ok()) << "each call tries";
   EXPECT_EQ(counts_->revived, 1);
+}
+
+// Its client has gone, say; the session may be a run that takes long.
+TEST_F(CudaLossTest, ARunThatWaitsForTheLastUseEndsAtItsDeadline) {
+  const CompiledProgramPtr program = Compiled();
+  const std::unique_ptr<BackendSession> last = *backend_->OpenSession();
+  hostCudaFail("cuLaunchKernel", 1, kCuIllegalAddress);
+  EXPECT_EQ(ReasonOf(RunOnce(program, 1)), "DEVICE_LOST");
+  std::future<absl::Status> waiting = std::async(std::launch::async, [&] {
+    RunRequest run = RequestOf(program, 1);
+    run.deadline = SteadyNow() + absl::Milliseconds(50);
+    return RunProgram(run, absl::ZeroDuration()).status();
+  });
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(20)), std::future_status::ready) << "it waits for the session";
+  EXPECT_FALSE(last->Finish().ok());
+  EXPECT_EQ(ReasonOf(waiting.get()), "DEADLINE_EXCEEDED");
+  EXPECT_TRUE(RunOnce(program, 1).ok());
 }
 
 TEST_F(CudaLossTest, RunsAtOnceAllEndAndTheNextOnesAreRight) {

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <future>
 #include <memory>
@@ -15,9 +14,11 @@
 
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/memory/device_pool.h"
+#include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
+#include "engine/ops/core_ops.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/reason_of.h"
@@ -29,7 +30,7 @@ namespace {
 // Far more than any of it takes: only what hangs takes so long.
 constexpr std::chrono::seconds kHangs{20};
 
-// A driver whose calls succeed and do nothing, but for memory.
+// A driver whose calls succeed and do nothing. Its memory is addresses.
 Driver NoDriver() {
   Driver driver;
   driver.cuGetErrorName = [](CuResult, const char** name) {
@@ -56,13 +57,11 @@ Driver NoDriver() {
   driver.cuDevicePrimaryCtxReset_v2 = [](CuDevice) { return kCuSuccess; };
   driver.cuCtxSetCurrent = [](CuContext) { return kCuSuccess; };
   driver.cuMemAlloc_v2 = [](CuAddress* address, size_t bytes) {
-    *address = reinterpret_cast<CuAddress>(std::malloc(bytes));
+    static std::atomic<CuAddress> next{4096};
+    *address = next.fetch_add(bytes);
     return kCuSuccess;
   };
-  driver.cuMemFree_v2 = [](CuAddress address) {
-    std::free(reinterpret_cast<void*>(address));
-    return kCuSuccess;
-  };
+  driver.cuMemFree_v2 = [](CuAddress) { return kCuSuccess; };
   return driver;
 }
 
@@ -118,7 +117,7 @@ class RevivedBackendTest : public testing::Test {
   static constexpr int64_t kLimitBytes = 1 << 20;
 
   void SetUp() override {
-    auto backend = MakeRevivedBackend([this] { return Made(); });
+    auto backend = MakeRevivedBackend("cuda:0", [this] { return Made(); });
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = *std::move(backend);
   }
@@ -126,11 +125,13 @@ class RevivedBackendTest : public testing::Test {
   absl::StatusOr<Incarnation> Made() {
     ++makings_;
     RETURN_IF_ERROR(making_());
-    ASSIGN_OR_RETURN(context_, Context::Create(&driver_, 0));
+    ASSIGN_OR_RETURN(std::shared_ptr<Context> context, Context::Create(&driver_, 0));
     ASSIGN_OR_RETURN(std::shared_ptr<DevicePool> memory,
-                     DevicePool::Create(context_, {.limit_bytes = kLimitBytes, .uses_virtual_memory = false}));
+                     DevicePool::Create(context, {.limit_bytes = kLimitBytes, .uses_virtual_memory = false}));
     auto backend = std::make_unique<OneBackend>(memory, &preparing_);
-    return Incarnation{.context = context_, .memory = std::move(memory), .backend = std::move(backend)};
+    MutexLock lock(&mutex_);
+    context_ = context;
+    return Incarnation{.context = std::move(context), .memory = std::move(memory), .backend = std::move(backend)};
   }
 
   std::unique_ptr<PreparedSession> Prepared() {
@@ -146,6 +147,18 @@ class RevivedBackendTest : public testing::Test {
     return session->Finish();
   }
 
+  // For a call that is not wanted any more when the check refuses.
+  absl::Status AllocatedBy(const RunCheck& check) {
+    StopSignal stop(check);
+    const StopSignal::Scope scope(&stop);
+    return backend_->Allocate(100).status();
+  }
+
+  std::shared_ptr<Context> Alive() const {
+    MutexLock lock(&mutex_);
+    return context_;
+  }
+
   template <typename Work>
   static auto OnAThread(Work work) {
     return std::async(std::launch::async, std::move(work));
@@ -159,7 +172,8 @@ class RevivedBackendTest : public testing::Test {
   std::function<absl::Status()> making_ = [] { return absl::OkStatus(); };
   std::function<absl::Status()> preparing_ = [] { return absl::OkStatus(); };
   std::atomic<int> makings_{0};
-  std::shared_ptr<Context> context_;  // of the last incarnation
+  mutable Mutex mutex_;
+  std::shared_ptr<Context> context_ ABSL_GUARDED_BY(mutex_);  // of the last incarnation
   std::unique_ptr<Backend> backend_;
 };
 
@@ -167,7 +181,7 @@ const RunCheck kGone = [] { return Refuse(Refusal::kCancelled, "the client is go
 
 TEST_F(RevivedBackendTest, WhoWaitsForKernelsMayGiveUp) {
   const std::unique_ptr<PreparedSession> prepared = Prepared();
-  context_->Lose();
+  Alive()->Lose();
   Event begun, go;
   preparing_ = [&] {
     begun.Set();
@@ -191,7 +205,7 @@ TEST_F(RevivedBackendTest, WhoWaitsForKernelsMayGiveUp) {
 
 TEST_F(RevivedBackendTest, WhoPreparesMayGiveUpForHimselfAlone) {
   const std::unique_ptr<PreparedSession> prepared = Prepared();
-  context_->Lose();
+  Alive()->Lose();
   Event begun;
   std::atomic<int> preparations{0};
   std::atomic<bool> is_gone{false};
@@ -212,6 +226,106 @@ TEST_F(RevivedBackendTest, WhoPreparesMayGiveUpForHimselfAlone) {
   EXPECT_EQ(preparations, 2);
   EXPECT_TRUE(Run(*prepared).ok());
   EXPECT_EQ(preparations, 2) << "kernels are there";
+}
+
+// Scrapes of metrics and GetServerInfo ask these, and a program's end may come at any time.
+TEST_F(RevivedBackendTest, WhatTellsOfTheDeviceDoesNotWaitForItsRevival) {
+  std::unique_ptr<PreparedSession> prepared = Prepared();
+  ASSERT_TRUE(backend_->Allocate(100).ok());
+  const int64_t allocated = backend_->Memory().allocated;
+  EXPECT_EQ(allocated, 1);
+  Alive()->Lose();
+  EXPECT_EQ(backend_->Memory().allocated, allocated);
+  Event begun, go;
+  making_ = [&] {
+    begun.Set();
+    go.Wait();
+    return absl::OkStatus();
+  };
+  std::future<absl::Status> reviver = OnAThread([&] { return backend_->Allocate(100).status(); });
+  begun.Wait();
+  std::future<void> asking = OnAThread([&] {
+    EXPECT_EQ(backend_->Memory().allocated, allocated) << "counts never go back";
+    EXPECT_EQ(backend_->Memory().in_use_bytes, 0);
+    EXPECT_EQ(backend_->Describe().memory_bytes, kLimitBytes);
+    EXPECT_TRUE(
+        backend_->Supports(CoreOps()[static_cast<size_t>(CoreOp::kAdd)], {DType::kF32, DType::kF32}, DType::kF32).ok());
+    prepared = nullptr;
+  });
+  EXPECT_TRUE(Ends(asking)) << "it waits for the revival";
+  go.Set();
+  EXPECT_TRUE(reviver.get().ok());
+  asking.get();
+  EXPECT_EQ(backend_->Memory().allocated, allocated + 1);
+  EXPECT_EQ(makings_, 2);
+}
+
+TEST_F(RevivedBackendTest, WhoWaitsForARevivalMayGiveUp) {
+  Alive()->Lose();
+  Event begun, go;
+  making_ = [&] {
+    begun.Set();
+    go.Wait();
+    return absl::OkStatus();
+  };
+  std::future<absl::Status> reviver = OnAThread([&] { return backend_->Allocate(100).status(); });
+  begun.Wait();
+  std::future<absl::Status> waiting = OnAThread([&] { return AllocatedBy(kGone); });
+  EXPECT_TRUE(Ends(waiting)) << "it waits for the revival";
+  std::future<absl::Status> patient = OnAThread([&] { return AllocatedBy([] { return absl::OkStatus(); }); });
+  go.Set();
+  EXPECT_EQ(ReasonOf(waiting.get()), "CANCELLED");
+  EXPECT_TRUE(reviver.get().ok());
+  EXPECT_TRUE(patient.get().ok());
+  EXPECT_EQ(makings_, 2);
+}
+
+TEST_F(RevivedBackendTest, WhoWaitsForTheLastUseMayGiveUp) {
+  std::unique_ptr<BackendSession> last = *backend_->OpenSession();
+  Alive()->Lose();
+  std::future<absl::Status> waiting = OnAThread([&] { return AllocatedBy(kGone); });
+  EXPECT_TRUE(Ends(waiting)) << "it waits for the session";
+  std::future<absl::Status> patient = OnAThread([&] { return backend_->Allocate(100).status(); });
+  EXPECT_EQ(backend_->Describe().memory_bytes, kLimitBytes) << "a lost one tells too";
+  EXPECT_EQ(makings_, 1);
+  EXPECT_TRUE(last->Finish().ok());
+  EXPECT_EQ(ReasonOf(waiting.get()), "CANCELLED");
+  EXPECT_TRUE(patient.get().ok());
+  EXPECT_EQ(makings_, 2);
+}
+
+// The sanitizers look on.
+TEST_F(RevivedBackendTest, AllAtOnce) {
+  const std::unique_ptr<PreparedSession> shared = Prepared();
+  std::atomic<bool> is_over{false};
+  std::vector<std::future<void>> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.push_back(OnAThread([&] {
+      while (!is_over) {
+        const absl::Status ran = Run(*shared);
+        EXPECT_TRUE(ran.ok() || ReasonOf(ran) == "DEVICE_LOST") << ran;
+        const auto own = backend_->Prepare({});
+        EXPECT_TRUE(own.ok()) << own.status();
+      }
+    }));
+  }
+  threads.push_back(OnAThread([&] {
+    int64_t allocated = 0;
+    while (!is_over) {
+      const int64_t now = backend_->Memory().allocated;
+      EXPECT_GE(now, allocated);
+      allocated = now;
+      EXPECT_EQ(backend_->Describe().memory_bytes, kLimitBytes);
+    }
+  }));
+  for (int i = 0; i < 200; ++i) {
+    const auto buffer = backend_->Allocate(100);
+    EXPECT_TRUE(buffer.ok() || ReasonOf(buffer) == "DEVICE_LOST") << buffer.status();
+    Alive()->Lose();
+  }
+  is_over = true;
+  for (std::future<void>& thread : threads) thread.get();
+  EXPECT_GT(makings_, 1);
 }
 
 }  // namespace
