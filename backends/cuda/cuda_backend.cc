@@ -206,7 +206,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaBackendOption
     if (!std::exchange(is_first, false)) ++(incarnation.ok() ? made.counts->revived : made.counts->failed_revivals);
     return incarnation;
   };
-  absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeRevivedBackend(NameOf(options), make);
+  absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeRevivedBackend(NameOf(options), make, options.clock);
   if (backend.ok() || absl::IsUnavailable(backend.status())) return backend;
   return cuda::DeviceIsNotThere(options.ordinal, backend.status());
 }

@@ -3,13 +3,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "backends/cuda/compile/cubin_store.h"
 #include "backends/cuda/device/device_counts.h"
 #include "backends/cuda/device/pinned_blocks.h"
 #include "backends/cuda/libraries/libraries.h"
+#include "engine/base/steady_time.h"
 #include "engine/exec/backend/backend.h"
 #include "engine/exec/backend/parallel_for.h"
 #include "engine/exec/memory/host_buffer_pool.h"
@@ -30,8 +33,9 @@ struct CudaBackendOptions {
   std::shared_ptr<cuda::DeviceCounts> counts;   // null: nobody reads them
   // Work of a run that may be ahead of the device, by the times that its steps took before (cuda::WorkAhead).
   std::chrono::nanoseconds most_ahead = std::chrono::milliseconds(20);
-  int64_t most_division_steps = 0;  // cuda::KernelContext has them; 0: as many as there
-  int64_t most_call_products = 0;   // likewise
+  std::function<absl::Time()> clock = &SteadyNow;  // for the pauses after a revival that failed
+  int64_t most_division_steps = 0;                 // cuda::KernelContext has them; 0: as many as there
+  int64_t most_call_products = 0;                  // likewise
 };
 
 // Returns the backend of a CUDA device, which goes on when the device's context is lost (revived_backend.h).

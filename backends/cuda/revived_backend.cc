@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cuda/kernel_table.h"
+#include "backends/cuda/revival_backoff.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -56,7 +57,8 @@ class Incarnations {
     int64_t number_;
   };
 
-  explicit Incarnations(std::function<absl::StatusOr<Incarnation>()> make) : make_(std::move(make)) {}
+  Incarnations(std::function<absl::StatusOr<Incarnation>()> make, std::function<absl::Time()> clock)
+      : make_(std::move(make)), clock_(std::move(clock)) {}
 
   // Makes the first one.
   absl::Status Begin() {
@@ -66,8 +68,8 @@ class Incarnations {
   }
 
   // Returns the incarnation that is alive. Makes another in the place of a lost one, when the last uses of that are
-  // over; DEVICE_LOST if it fails. Waits for those uses, and for another thread that makes it, and leaves as
-  // CheckStopped says.
+  // over; DEVICE_LOST if it fails, and for a pause after that. Waits for those uses, and for another thread that makes
+  // it, and leaves as CheckStopped says.
   absl::StatusOr<Use> Acquire() {
     std::optional<Incarnation> lost;
     {
@@ -77,6 +79,7 @@ class Incarnations {
         if (!is_reviving_ && uses_ == 0) break;
         RETURN_IF_ERROR(WaitUnlessStopped(&changed_, &mutex_));
       }
+      if (backoff_.Left(clock_()) > absl::ZeroDuration()) return RefusalLocked();
       is_reviving_ = true;
       lost = std::exchange(now_, std::nullopt);  // at once: nobody may find it any more
     }
@@ -136,6 +139,7 @@ class Incarnations {
     memory_ = made.memory;
     now_ = std::move(made);
     description_ = std::move(description);
+    backoff_ = RevivalBackoff();
     ++number_;
     return UseLocked();
   }
@@ -147,9 +151,20 @@ class Incarnations {
     absl::StatusOr<Incarnation> made = make_();
     if (lost.has_value()) lost->memory->GiveUp();
     if (made.ok()) return Keep(*std::move(made));
-    return Refuse(Refusal::kDeviceLost,
-                  absl::StrCat("the device has failed and cannot be used again: ", made.status().message(),
-                               "; if that stays so, restart the server"));
+    MutexLock lock(&mutex_);
+    failure_ = std::string(made.status().message());
+    backoff_.Failed(clock_());
+    return RefusalLocked();
+  }
+
+  // Of calls that come before the next try.
+  absl::Status RefusalLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const absl::Duration left = absl::Ceil(backoff_.Left(clock_()), absl::Milliseconds(1));
+    return WithRetryAfter(
+        Refuse(Refusal::kDeviceLost, absl::StrCat("the device has failed and cannot be used again: ", failure_,
+                                                  "; if that stays so, restart the server; the next try is due in ",
+                                                  absl::FormatDuration(left))),
+        left);
   }
 
   // Its memory stays.
@@ -165,10 +180,13 @@ class Incarnations {
   }
 
   const std::function<absl::StatusOr<Incarnation>()> make_;  // called by one thread at a time
+  const std::function<absl::Time()> clock_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::optional<Incarnation> now_ ABSL_GUARDED_BY(mutex_);  // nothing while it is revived, and after that has failed
   bool is_reviving_ ABSL_GUARDED_BY(mutex_) = false;
+  RevivalBackoff backoff_ ABSL_GUARDED_BY(mutex_);
+  std::string failure_ ABSL_GUARDED_BY(mutex_);  // of the last revival that failed
   int64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<DevicePool> memory_ ABSL_GUARDED_BY(mutex_);  // whose counts are not in before_
@@ -368,8 +386,9 @@ class RevivedBackend final : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeRevivedBackend(std::string name,
-                                                            std::function<absl::StatusOr<Incarnation>()> make) {
-  const auto incarnations = std::make_shared<Incarnations>(std::move(make));
+                                                            std::function<absl::StatusOr<Incarnation>()> make,
+                                                            std::function<absl::Time()> clock) {
+  const auto incarnations = std::make_shared<Incarnations>(std::move(make), std::move(clock));
   RETURN_IF_ERROR(incarnations->Begin());
   bool runs_fused = false;
   {

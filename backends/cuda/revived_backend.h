@@ -6,8 +6,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/memory/device_pool.h"
+#include "engine/base/steady_time.h"
 #include "engine/exec/backend/backend.h"
 
 namespace tensord::cuda {
@@ -25,9 +27,11 @@ struct Incarnation {
 // their segments point to must outlive them. Calls that wait for that leave as CheckStopped says, but for the one that
 // makes the context: no driver lets it be broken off. What tells of the device never waits for it: Describe, Memory,
 // Supports. `make` returns an incarnation of the device of that name; it is called here first, and then never again
-// while the one before is alive.
+// while the one before is alive. Calls that come sooner after one that failed than a RevivalBackoff allows are refused
+// with DEVICE_LOST, and told when the next try is due by the clock.
 absl::StatusOr<std::unique_ptr<Backend>> MakeRevivedBackend(std::string name,
-                                                            std::function<absl::StatusOr<Incarnation>()> make);
+                                                            std::function<absl::StatusOr<Incarnation>()> make,
+                                                            std::function<absl::Time()> clock = &SteadyNow);
 
 }  // namespace tensord::cuda
 

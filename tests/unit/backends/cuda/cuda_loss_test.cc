@@ -37,8 +37,11 @@ class CudaLossTest : public CudaTest {
   static constexpr int kElements = 64;
 
   CudaLossTest() {
-    auto backend = MakeCudaBackend(
-        {.libraries = libraries_.get(), .tensor_bytes = 16 * kMiB, .host_memory = host_memory_, .counts = counts_});
+    auto backend = MakeCudaBackend({.libraries = libraries_.get(),
+                                    .tensor_bytes = 16 * kMiB,
+                                    .host_memory = host_memory_,
+                                    .counts = counts_,
+                                    .clock = [this] { return now_; }});
     EXPECT_TRUE(backend.ok()) << backend.status();
     backend_ = *std::move(backend);
   }
@@ -79,6 +82,7 @@ class CudaLossTest : public CudaTest {
 
   const std::shared_ptr<HostBufferPool> host_memory_ = HostBufferPool::Create(1 << 30, 0);
   const std::shared_ptr<DeviceCounts> counts_ = std::make_shared<DeviceCounts>();
+  absl::Time now_ = absl::UnixEpoch();
   std::unique_ptr<Backend> backend_;
 };
 
@@ -200,13 +204,17 @@ TEST_F(CudaLossTest, ADeviceThatDoesNotComeBackSaysSo) {
   EXPECT_THAT(
       std::string(refused.message()),
       HasSubstr("cannot be used again: device cuda:0 is not there: cuDevicePrimaryCtxRetain: CUDA_ERROR_UNKNOWN; "
-                "if that stays so, restart the server"));
+                "if that stays so, restart the server; the next try is due in 100ms"));
   EXPECT_EQ(backend_->Describe().memory_bytes, 16 * kMiB);
   EXPECT_EQ(backend_->Memory().in_use_bytes, 0);
   EXPECT_EQ(counts_->lost, 1);
   EXPECT_EQ(counts_->failed_revivals, 1);
   EXPECT_EQ(counts_->revived, 0);
-  EXPECT_TRUE(RunOnce(program, 1).ok()) << "each call tries";
+  EXPECT_EQ(ReasonOf(RunOnce(program, 1)), "DEVICE_LOST");
+  EXPECT_EQ(counts_->failed_revivals, 1) << "not each call tries";
+  now_ += absl::Milliseconds(100);
+  EXPECT_TRUE(RunOnce(program, 1).ok());
+  EXPECT_EQ(counts_->failed_revivals, 1);
   EXPECT_EQ(counts_->revived, 1);
 }
 

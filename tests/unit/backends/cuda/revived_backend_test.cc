@@ -2,6 +2,7 @@
 // nothing, so that the sanitizers see it.
 #include "backends/cuda/revived_backend.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -12,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/memory/device_pool.h"
 #include "engine/base/mutex.h"
@@ -117,7 +120,8 @@ class RevivedBackendTest : public testing::Test {
   static constexpr int64_t kLimitBytes = 1 << 20;
 
   void SetUp() override {
-    auto backend = MakeRevivedBackend("cuda:0", [this] { return Made(); });
+    auto backend = MakeRevivedBackend(
+        "cuda:0", [this] { return Made(); }, [this] { return now_; });
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = *std::move(backend);
   }
@@ -172,6 +176,7 @@ class RevivedBackendTest : public testing::Test {
   std::function<absl::Status()> making_ = [] { return absl::OkStatus(); };
   std::function<absl::Status()> preparing_ = [] { return absl::OkStatus(); };
   std::atomic<int> makings_{0};
+  absl::Time now_ = absl::UnixEpoch();
   mutable Mutex mutex_;
   std::shared_ptr<Context> context_ ABSL_GUARDED_BY(mutex_);  // of the last incarnation
   std::unique_ptr<Backend> backend_;
@@ -292,6 +297,37 @@ TEST_F(RevivedBackendTest, WhoWaitsForTheLastUseMayGiveUp) {
   EXPECT_EQ(ReasonOf(waiting.get()), "CANCELLED");
   EXPECT_TRUE(patient.get().ok());
   EXPECT_EQ(makings_, 2);
+}
+
+TEST_F(RevivedBackendTest, ARevivalThatFailsIsTriedAgainAfterAPause) {
+  const auto refusal = [&] { return backend_->Allocate(100).status(); };
+  const auto told = [&] { return DetailOf(refusal())->retry_after; };
+  for (int loss = 0; loss < 2; ++loss) {
+    Alive()->Lose();
+    makings_ = 0;
+    making_ = [] { return absl::UnavailableError("the driver has none"); };
+    absl::Duration pause = absl::Milliseconds(100);
+    for (int failures = 1; failures <= 12; ++failures) {
+      const absl::Status failed = refusal();
+      EXPECT_EQ(ReasonOf(failed), "DEVICE_LOST");
+      EXPECT_EQ(failed.message(), absl::StrCat("the device has failed and cannot be used again: the driver has none; "
+                                               "if that stays so, restart the server; the next try is due in ",
+                                               absl::FormatDuration(pause)));
+      EXPECT_EQ(makings_, failures);
+      EXPECT_EQ(told(), pause);
+      now_ += pause / 2;
+      EXPECT_EQ(told(), pause / 2);
+      now_ += pause / 2 - absl::Milliseconds(1);
+      EXPECT_EQ(told(), absl::Milliseconds(1));
+      EXPECT_EQ(makings_, failures) << "nobody tries before it is due";
+      now_ += absl::Milliseconds(1);
+      pause = std::min(2 * pause, absl::Seconds(30));
+    }
+    EXPECT_EQ(pause, absl::Seconds(30));
+    making_ = [] { return absl::OkStatus(); };
+    EXPECT_TRUE(refusal().ok());
+    EXPECT_EQ(makings_, 13);
+  }
 }
 
 // The sanitizers look on.
