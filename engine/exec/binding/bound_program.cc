@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -166,13 +167,27 @@ absl::StatusOr<BoundProgram::Constants> BoundProgram::ImportConstants() const {
 }
 
 absl::StatusOr<BoundProgram::Constants> BoundProgram::ConstantsThere() const {
-  MutexLock lock(&mutex_);
-  const bool are_lost = std::any_of(constants_->begin(), constants_->end(),
-                                    [](const BufferPtr& constant) { return constant->is_lost(); });
-  if (are_lost) {
-    ASSIGN_OR_RETURN(constants_, ImportConstants());
+  {
+    MutexLock lock(&mutex_);
+    while (true) {
+      const bool are_lost = std::any_of(constants_->begin(), constants_->end(),
+                                        [](const BufferPtr& constant) { return constant->is_lost(); });
+      if (!are_lost) return constants_;
+      if (!is_importing_) break;
+      RETURN_IF_ERROR(WaitUnlessStopped(&imported_, &mutex_));
+    }
+    is_importing_ = true;
   }
-  return constants_;
+  // Also where memory ends on the way: others wait for this.
+  const absl::Cleanup end = [this] {
+    MutexLock lock(&mutex_);
+    is_importing_ = false;
+    imported_.SignalAll();
+  };
+  ASSIGN_OR_RETURN(Constants constants, ImportConstants());
+  MutexLock lock(&mutex_);
+  constants_ = constants;
+  return constants;
 }
 
 absl::Status BoundProgram::Prepare(int64_t most_operations, const RunOperations& before) {

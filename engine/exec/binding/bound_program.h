@@ -127,11 +127,14 @@ class BoundProgram {
   PlanPtr KeepPlan(OtherPlan plan) const;
   using Constants = std::shared_ptr<const std::vector<BufferPtr>>;
   absl::StatusOr<Constants> ImportConstants() const;
-  // Returns the constants on the device; imports them anew if it has lost them.
+  // Returns the constants on the device. Where it has lost them, one of those who ask imports them anew, and the others
+  // wait; each leaves as CheckStopped says.
   absl::StatusOr<Constants> ConstantsThere() const;
 
   mutable Mutex mutex_;
+  mutable CondVar imported_;
   mutable Constants constants_ ABSL_GUARDED_BY(mutex_);
+  mutable bool is_importing_ ABSL_GUARDED_BY(mutex_) = false;           // one thread
   mutable std::vector<OtherPlan> other_plans_ ABSL_GUARDED_BY(mutex_);  // the last used last
   mutable std::atomic<int64_t> other_plan_bytes_{0};                    // changed under mutex_
 };

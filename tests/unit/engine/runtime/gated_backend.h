@@ -62,11 +62,13 @@ class Inbox {
   std::vector<T> values_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The hidden-memory backend with a test's code before each run, what every run is refused with, and an op that it does
-// not have. Set them before use.
+// The hidden-memory backend with a test's code before each run and before memory is made of bytes of the host, what
+// tells that this memory is lost, what every run is refused with, and an op that it does not have. Set them before use.
 class GatedBackend final : public Backend {
  public:
   std::function<void()> before_run;
+  std::function<void()> before_import;
+  MemoryLoss loss;
   absl::Status fault;
   std::string lacks;
   bool prepares_slowly = false;
@@ -95,7 +97,11 @@ class GatedBackend final : public Backend {
   }
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override { return inner_.Allocate(size_bytes); }
   absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) override {
-    return inner_.Import(bytes, size_bytes, std::move(owner));
+    if (before_import) before_import();
+    ASSIGN_OR_RETURN(BufferPtr buffer, inner_.Import(bytes, size_bytes, std::move(owner)));
+    if (loss == nullptr) return buffer;
+    return std::make_shared<const Buffer>(
+        buffer->address(), size_bytes, [buffer](void*, int64_t) {}, loss);
   }
   absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
     return inner_.Export(std::move(buffer));

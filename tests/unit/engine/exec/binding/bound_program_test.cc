@@ -1,8 +1,11 @@
 #include "engine/exec/binding/bound_program.h"
 
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -22,6 +25,7 @@
 #include "tests/testlib/numbers/random_literal.h"
 #include "tests/testlib/runs/compiled_run.h"
 #include "tests/testlib/runs/hidden_memory_backend.h"
+#include "tests/unit/engine/runtime/gated_backend.h"
 
 namespace tensord {
 namespace {
@@ -671,6 +675,46 @@ TEST(BoundProgram, WhoIsNotWantedAnyMoreBindsNothing) {
   EXPECT_EQ(OnItsOwnThread([&] { return (*bound)->PlanFor({true}, {}, refuse).status(); }).code(),
             absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE((*bound)->PlanFor({true}).ok());
+}
+
+// A device that is made anew may let the one who imports them wait long.
+TEST(BoundProgram, WhoWaitsForLostConstantsMayGiveUp) {
+  GatedBackend backend;
+  const auto loss = std::make_shared<std::atomic<bool>>(false);
+  backend.loss = loss;
+  const CompiledProgramPtr program = CompileText(R"(graph "g" {
+    %k = constant() {value = f32[3] [1, 2, 3]}
+    output "k" = %k
+  })",
+                                                 &backend);
+  ASSERT_NE(program, nullptr);
+  const auto bound = program->Bind({});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  ASSERT_TRUE((*bound)->Run({}).ok());
+  *loss = true;
+  backend.loss = nullptr;
+  Event begun, go;
+  std::atomic<int> imports{0};
+  backend.before_import = [&] {
+    ++imports;
+    begun.Set();
+    go.Wait();
+  };
+  std::future<absl::Status> importer = std::async(std::launch::async, [&] { return (*bound)->Run({}).status(); });
+  begun.Wait();
+  std::future<absl::Status> waiting = std::async(std::launch::async, [&] {
+    const RunCheck refuse = [] { return Refuse(Refusal::kDeadlineExceeded, "the deadline passed"); };
+    StopSignal stop(refuse);
+    const StopSignal::Scope scope(&stop);
+    return (*bound)->Run({}).status();
+  });
+  std::future<absl::Status> patient = std::async(std::launch::async, [&] { return (*bound)->Run({}).status(); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(20)), std::future_status::ready) << "it waits for the importer";
+  go.Set();
+  EXPECT_EQ(waiting.get().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(importer.get().ok());
+  EXPECT_TRUE(patient.get().ok());
+  EXPECT_EQ(imports, 1);
 }
 
 TEST(BoundProgram, WithoutLastUsesNothingIsReused) {
