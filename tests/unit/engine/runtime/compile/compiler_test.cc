@@ -71,6 +71,22 @@ TEST(CompiledProgram, ReversalsOfArgumentsAreKeptByType) {
   EXPECT_EQ(backend.prepared_on.size(), 2u);
 }
 
+// A run that is not wanted any more asks for them too.
+TEST(CompiledProgram, TimesAreThereWhateverTheSignalSays) {
+  GatedBackend backend;
+  const auto program = Compile(ParsedGraph(R"(graph "g" {
+    %x = input : f32[n]
+    %y = exp(%x)
+    output "y" = %y
+  })"),
+                               {.device = "gated:0"}, Fingerprint(), &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const std::atomic<bool> abandoned{true};
+  StopSignal stop(&abandoned);
+  const StopSignal::Scope scope(&stop);
+  EXPECT_EQ((*program)->expected_time({{.dtype = DType::kF32, .shape = {4}}}), absl::ZeroDuration());
+}
+
 TEST(CompiledProgram, ReversalsAreMadeOnThePool) {
   GatedBackend backend;
   const auto program = Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend);
