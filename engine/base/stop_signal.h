@@ -100,7 +100,7 @@ absl::Status CheckStopped();
 
 // Waits on a variable for a few milliseconds, and where nothing came asks this thread's signal, without the mutex; a
 // thread without a signal waits until something comes. For loops on a condition that other threads bring about by work
-// of theirs that may take long. The signal's refusal.
+// of theirs that may take long, and then tell all who wait: one alone might leave just then. The signal's refusal.
 absl::Status WaitUnlessStopped(CondVar* changed, Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
 }  // namespace tensord

@@ -2,6 +2,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cuda {
 
@@ -14,7 +15,7 @@ absl::StatusOr<Lanes::Loan> Lanes::Borrow() {
   std::unique_ptr<Lane> lane;
   {
     MutexLock lock(&mutex_);
-    while (idle_.empty() && made_ == most_) returned_.Wait(&mutex_);
+    while (idle_.empty() && made_ == most_) RETURN_IF_ERROR(WaitUnlessStopped(&returned_, &mutex_));
     if (idle_.empty()) {
       ++made_;
     } else {
@@ -40,7 +41,7 @@ void Lanes::TakeBack(std::unique_ptr<Lane> lane) {
   } else {
     idle_.push_back(std::move(lane));
   }
-  returned_.Signal();
+  returned_.SignalAll();  // one alone may leave with it
 }
 
 }  // namespace tensord::cuda

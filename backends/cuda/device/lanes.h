@@ -23,8 +23,8 @@ class Lanes {
   // `pinned` as in Lane::Create.
   Lanes(std::shared_ptr<Context> context, Libraries* libraries, int most, PinnedBlocks* pinned = nullptr);
 
-  // Lends a lane to the calling thread, which has entered the context; waits while all are lent. Fails as Lane::Create
-  // does.
+  // Lends a lane to the calling thread, which has entered the context. Waits while all are lent, and leaves as
+  // CheckStopped says. Fails as Lane::Create does.
   absl::StatusOr<Loan> Borrow();
 
  private:

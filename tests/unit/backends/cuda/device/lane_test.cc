@@ -1,6 +1,8 @@
 #include "backends/cuda/device/lane.h"
 
+#include <chrono>
 #include <functional>
+#include <future>
 #include <new>
 #include <string>
 #include <thread>
@@ -12,6 +14,8 @@
 #include "backends/cuda/device/lanes.h"
 #include "backends/cuda/device/timing_events.h"
 #include "backends/cuda/memory/device_pool.h"
+#include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "gmock/gmock.h"
 #include "tests/testlib/reason_of.h"
 #include "tests/unit/backends/cuda/cuda_test.h"
@@ -259,6 +263,25 @@ TEST_F(LaneTest, ACaptureEndsWithAnException) {
   }
   EXPECT_FALSE(context->is_lost());
   Free(*context, a);
+}
+
+// A run that is cancelled, while transfers have all of them.
+TEST_F(LaneTest, WhoWaitsForALaneMayGiveUp) {
+  const std::shared_ptr<Context> context = Entered();
+  Lanes lanes(context, libraries_.get(), 1);
+  absl::StatusOr<Lanes::Loan> lent = lanes.Borrow();
+  ASSERT_TRUE(lent.ok()) << lent.status();
+  std::future<absl::Status> patient = std::async(std::launch::async, [&] { return lanes.Borrow().status(); });
+  std::future<absl::Status> waiting = std::async(std::launch::async, [&] {
+    const StopSignal::Check gone = [] { return Refuse(Refusal::kCancelled, "the client is gone"); };
+    StopSignal stop(gone);
+    const StopSignal::Scope scope(&stop);
+    return lanes.Borrow().status();
+  });
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(20)), std::future_status::ready) << "it waits for the lane";
+  *lent = nullptr;
+  EXPECT_EQ(ReasonOf(waiting.get()), "CANCELLED");
+  EXPECT_TRUE(patient.get().ok());
 }
 
 TEST_F(LaneTest, ADeviceThatIsNotThere) {
