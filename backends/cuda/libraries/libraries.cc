@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -201,8 +202,7 @@ absl::Status Libraries::OpenDriver() {
   if (const CuResult failed = driver_.cuDriverGetVersion(&driver_version_); failed != kCuSuccess) {
     return absl::UnavailableError(absl::StrCat(path, " tells no version: ", NameOf(driver_, failed)));
   }
-  MutexLock lock(&mutex_);
-  opened_.push_back({Library::kDriver, std::string(soname), path, VersionText(driver_version_, 1000, 10)});
+  AddOpened({Library::kDriver, std::string(soname), path, VersionText(driver_version_, 1000, 10)});
   return absl::OkStatus();
 }
 
@@ -260,7 +260,7 @@ absl::StatusOr<const Table*> Libraries::Use(Library library, Lazy<Table>* lazy) 
       } else {
         FillLater(found->handle, &lazy->table);
         if (first_.cuda_major == 0) first_ = found->name;
-        opened_.push_back({library, std::string(found->name.soname), found->path, VersionOf(lazy->table)});
+        AddOpened({library, std::string(found->name.soname), found->path, VersionOf(lazy->table)});
       }
     }
   }
@@ -283,8 +283,13 @@ std::vector<absl::Status> Libraries::OpenAll() {
   return refusals;
 }
 
-std::vector<LibraryInfo> Libraries::opened() {
-  MutexLock lock(&mutex_);
+void Libraries::AddOpened(LibraryInfo library) {
+  MutexLock lock(&opened_mutex_);
+  opened_.push_back(std::move(library));
+}
+
+std::vector<LibraryInfo> Libraries::opened() const {
+  MutexLock lock(&opened_mutex_);
   return opened_;
 }
 

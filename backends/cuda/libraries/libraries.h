@@ -76,8 +76,8 @@ class Libraries {
   // Opens all of them. Returns the refusals of those that cannot be opened.
   std::vector<absl::Status> OpenAll();
 
-  // Returns those that are open, in the order in which they were opened.
-  std::vector<LibraryInfo> opened();
+  // Returns those that are open, in the order in which they were opened. Never waits for one that is being opened.
+  std::vector<LibraryInfo> opened() const;
 
  private:
   // A table, once it was tried to fill it.
@@ -99,6 +99,7 @@ class Libraries {
   std::string DriverText() const;
   template <typename Table>
   absl::StatusOr<const Table*> Use(Library library, Lazy<Table>* lazy);
+  void AddOpened(LibraryInfo library);
 
   const LibraryPaths paths_;
   Driver driver_;
@@ -106,12 +107,13 @@ class Libraries {
   Mutex mutex_;
   // The first library that was opened after the driver decides the version of the others.
   LibraryName first_ ABSL_GUARDED_BY(mutex_) = {"", 0};
-  std::vector<LibraryInfo> opened_ ABSL_GUARDED_BY(mutex_);
   Lazy<Nvrtc> nvrtc_ ABSL_GUARDED_BY(mutex_);
   Lazy<BlasLt> blas_lt_ ABSL_GUARDED_BY(mutex_);
   Lazy<Blas> blas_ ABSL_GUARDED_BY(mutex_);
   Lazy<Solver> solver_ ABSL_GUARDED_BY(mutex_);
   Lazy<Fft> fft_ ABSL_GUARDED_BY(mutex_);
+  mutable Mutex opened_mutex_;
+  std::vector<LibraryInfo> opened_ ABSL_GUARDED_BY(opened_mutex_);
 };
 
 }  // namespace tensord::cuda

@@ -4,14 +4,18 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "backends/cuda/libraries/library_build.h"
 #include "backends/cuda/libraries/library_paths.h"
 #include "backends/cuda/libraries/status.h"
@@ -182,6 +186,29 @@ TEST_F(CudaLibrariesTest, SaysWhereItLooked) {
   EXPECT_EQ((*libraries)->fft().status().message(),
             "libcufft.so.12 was not found in: " + driver + ", " + empty + ", " + toolkit +
                 "; set cuda.libraries, or pip install nvidia-cuda-nvrtc nvidia-cublas nvidia-cusolver nvidia-cufft");
+}
+
+// As metrics and GetServerInfo ask while the first program of a server has a library opened.
+TEST_F(CudaLibrariesTest, WhatIsOpenIsToldWhileAnotherIsBeingOpened) {
+  const std::string folder = Folder("driver", {"libcuda.so.1"});
+  LibraryPaths paths = Only({folder});
+  paths.toolkit_folders = {Folder("toolkit", {"libnvrtc.so.13"}, TENSORD_SLOW_LIBRARY)};
+  auto libraries = Libraries::Open(paths);
+  ASSERT_TRUE(libraries.ok()) << libraries.status();
+  int begun[2], go[2];
+  ASSERT_EQ(pipe(begun), 0);
+  ASSERT_EQ(pipe(go), 0);
+  setenv("TENSORD_SLOW_LIBRARY", absl::StrCat(begun[1], ",", go[0]).c_str(), 1);
+  std::thread opening([&] { EXPECT_FALSE((*libraries)->nvrtc().ok()) << "it has no functions"; });
+  char byte = 0;
+  EXPECT_EQ(read(begun[0], &byte, 1), 1);
+  EXPECT_EQ((*libraries)->opened().size(), 1u);
+  EXPECT_EQ(write(go[1], "x", 1), 1);
+  EXPECT_EQ(read(begun[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y') << "who asks has waited until it was open";
+  opening.join();
+  unsetenv("TENSORD_SLOW_LIBRARY");
+  for (const int end : {begun[0], begun[1], go[0], go[1]}) close(end);
 }
 
 TEST_F(CudaLibrariesTest, TheSettingComesBeforeTheToolkit) {
