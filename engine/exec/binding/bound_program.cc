@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -117,6 +116,13 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, abs
   return bound;
 }
 
+std::vector<LiteralPtr> LiteralsOf(const ExecProgram& program) {
+  std::vector<LiteralPtr> literals;
+  literals.reserve(program.constants.size());
+  for (const ProgramConstant& constant : program.constants) literals.push_back(constant.value);
+  return literals;
+}
+
 }  // namespace
 
 // Binds in the shapes that the client wrote, so that refusals speak of those.
@@ -130,16 +136,21 @@ absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<con
   return SizeBinding::Create(input_types, as_written);
 }
 
+BoundProgram::BoundProgram(const ExecProgram& program, Backend* backend, std::shared_ptr<ConstantBuffers> constants)
+    : program_(program), backend_(backend), constants_(LiteralsOf(program), std::move(constants)) {}
+
 absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecProgram& program, Backend* backend,
                                                                    const SizeBinding& binding, int64_t most_operations,
-                                                                   const RunOperations& before) {
+                                                                   const RunOperations& before,
+                                                                   std::shared_ptr<ConstantBuffers> constants) {
   for (const ProgramGuard& guard : program.guards) {
     RETURN_IF_ERROR(CheckStopped());
     RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
   }
 
+  if (constants == nullptr) constants = std::make_shared<ConstantBuffers>(backend);
   const AllocatedBytes allocated;
-  auto bound = std::unique_ptr<BoundProgram>(new BoundProgram(program, backend));
+  auto bound = std::unique_ptr<BoundProgram>(new BoundProgram(program, backend, std::move(constants)));
   ASSIGN_OR_RETURN(bound->slot_types_, ResolveSlots(program, binding));
   ASSIGN_OR_RETURN(bound->micro_programs_, BindBodies(program, binding));
   bound->views_ = FindViews(program, bound->slot_types_);
@@ -148,46 +159,8 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   RETURN_IF_ERROR(bound->Prepare(most_operations, before));
   ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}, {}));
   bound->made_bytes_ = allocated.bytes();
-  MutexLock lock(&bound->mutex_);
-  ASSIGN_OR_RETURN(bound->constants_, bound->ImportConstants());
+  RETURN_IF_ERROR(bound->constants_.Get().status());
   return bound;
-}
-
-absl::StatusOr<BoundProgram::Constants> BoundProgram::ImportConstants() const {
-  std::vector<BufferPtr> constants;
-  constants.reserve(program_.constants.size());
-  for (const ProgramConstant& constant : program_.constants) {
-    RETURN_IF_ERROR(CheckStopped());
-    const absl::string_view bytes = constant.value->bytes();
-    ASSIGN_OR_RETURN(BufferPtr buffer,
-                     backend_->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant.value));
-    constants.push_back(std::move(buffer));
-  }
-  return std::make_shared<const std::vector<BufferPtr>>(std::move(constants));
-}
-
-absl::StatusOr<BoundProgram::Constants> BoundProgram::ConstantsThere() const {
-  {
-    MutexLock lock(&mutex_);
-    while (true) {
-      const bool are_lost = std::any_of(constants_->begin(), constants_->end(),
-                                        [](const BufferPtr& constant) { return constant->is_lost(); });
-      if (!are_lost) return constants_;
-      if (!is_importing_) break;
-      RETURN_IF_ERROR(WaitUnlessStopped(&imported_, &mutex_));
-    }
-    is_importing_ = true;
-  }
-  // Also where memory ends on the way: others wait for this.
-  const absl::Cleanup end = [this] {
-    MutexLock lock(&mutex_);
-    is_importing_ = false;
-    imported_.SignalAll();
-  };
-  ASSIGN_OR_RETURN(Constants constants, ImportConstants());
-  MutexLock lock(&mutex_);
-  constants_ = constants;
-  return constants;
 }
 
 absl::Status BoundProgram::Prepare(int64_t most_operations, const RunOperations& before) {
@@ -300,10 +273,10 @@ BoundProgram::PlanPtr BoundProgram::KeepPlan(OtherPlan plan) const {
 absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, const RunCheck& check,
                                                          absl::Span<SegmentTime> times, const BufferPlan* plan,
                                                          absl::Span<const BufferPtr> destinations) const {
-  static const Constants kNone = std::make_shared<const std::vector<BufferPtr>>();
-  Constants constants = kNone;
+  static const BoundConstants::Buffers kNone = std::make_shared<const std::vector<BufferPtr>>();
+  BoundConstants::Buffers constants = kNone;
   if (!program_.constants.empty()) {
-    ASSIGN_OR_RETURN(constants, ConstantsThere());
+    ASSIGN_OR_RETURN(constants, constants_.Get());
   }
   ASSIGN_OR_RETURN(const RunMemory memory, RunMemory::Allocate(plan == nullptr ? *plan_ : *plan, backend_, arguments,
                                                                *constants, destinations));

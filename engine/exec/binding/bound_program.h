@@ -14,6 +14,8 @@
 #include "absl/types/span.h"
 #include "engine/base/mutex.h"
 #include "engine/exec/backend/backend.h"
+#include "engine/exec/binding/bound_constants.h"
+#include "engine/exec/binding/constant_buffers.h"
 #include "engine/exec/binding/run_operations.h"
 #include "engine/exec/memory/buffer_plan.h"
 #include "engine/exec/memory/run_memory.h"
@@ -36,10 +38,12 @@ class BoundProgram {
 
   // Binds a program. Refuses guards that do not hold, sizes that are negative or overflow, runs that take more than
   // `most_operations` (run_operations.h) together with those `before`, and instructions that the backend cannot
-  // prepare; a refusal names the node. Ends early with the refusal of CheckStopped.
+  // prepare; a refusal names the node. Ends early with the refusal of CheckStopped. `constants`: that it shares with
+  // other bindings; null: with none.
   static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(
       const ExecProgram& program, Backend* backend, const SizeBinding& binding,
-      int64_t most_operations = std::numeric_limits<int64_t>::max(), const RunOperations& before = {});
+      int64_t most_operations = std::numeric_limits<int64_t>::max(), const RunOperations& before = {},
+      std::shared_ptr<ConstantBuffers> constants = nullptr);
 
   const std::vector<ConcreteType>& slot_types() const { return slot_types_; }
   // Returns the plan of a run that writes over no argument, and makes the memory of its results.
@@ -90,7 +94,7 @@ class BoundProgram {
                                              absl::Span<const BufferPtr> destinations = {}) const;
 
  private:
-  BoundProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {}
+  BoundProgram(const ExecProgram& program, Backend* backend, std::shared_ptr<ConstantBuffers> constants);
 
   using PlanPtr = std::shared_ptr<const BufferPlan>;
 
@@ -125,16 +129,9 @@ class BoundProgram {
   std::optional<PlanPtr> FindPlanLocked(absl::Span<const bool> donated, absl::Span<const bool> destinations) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   PlanPtr KeepPlan(OtherPlan plan) const;
-  using Constants = std::shared_ptr<const std::vector<BufferPtr>>;
-  absl::StatusOr<Constants> ImportConstants() const;
-  // Returns the constants on the device. Where it has lost them, one of those who ask imports them anew, and the others
-  // wait; each leaves as CheckStopped says.
-  absl::StatusOr<Constants> ConstantsThere() const;
 
+  mutable BoundConstants constants_;  // of the program, in its order
   mutable Mutex mutex_;
-  mutable CondVar imported_;
-  mutable Constants constants_ ABSL_GUARDED_BY(mutex_);
-  mutable bool is_importing_ ABSL_GUARDED_BY(mutex_) = false;           // one thread
   mutable std::vector<OtherPlan> other_plans_ ABSL_GUARDED_BY(mutex_);  // the last used last
   mutable std::atomic<int64_t> other_plan_bytes_{0};                    // changed under mutex_
 };

@@ -30,11 +30,10 @@ class StagedProgram::Execution {
       // The caller, the values and the arguments of a stage.
       Keep(i, types[i], arguments[i], !donated.empty() && donated[i] ? 3 : 0);
     }
-    for (const ProgramConstant* constant : staged_.constants_) {
-      const absl::string_view bytes = constant->value->bytes();
-      ASSIGN_OR_RETURN(BufferPtr buffer,
-                       staged_.backend_->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant->value));
-      values_[At(constant->slot)] = {constant->value->type(), std::move(buffer), 0};  // the program's memory
+    ASSIGN_OR_RETURN(const BoundConstants::Buffers constants, staged_.constants_->Get());
+    for (size_t i = 0; i < constants->size(); ++i) {
+      const ProgramConstant& constant = *staged_.own_constants_[i];
+      values_[At(constant.slot)] = {constant.value->type(), (*constants)[i], 0};  // the program's memory
     }
     for (const auto& stage : staged_.stages_) {
       RETURN_IF_ERROR(RunStage(*stage));
@@ -102,7 +101,8 @@ class StagedProgram::Execution {
     for (const RunTimeSize& size : stage.part.sizes) RETURN_IF_ERROR(Decide(size));
     // The operations of earlier stages follow from the key, as everything made for it does.
     const auto bind = [&] {
-      return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_, stage.most_operations, operations_);
+      return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_, stage.most_operations, operations_,
+                                  staged_.constant_buffers_);
     };
     ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, stage.bindings.FindOrMake(key_, bind, check_));
     operations_.Add(bound->operations());
@@ -144,8 +144,11 @@ class StagedProgram::Execution {
   RunOperations operations_;  // of the stages that are bound
 };
 
-StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings)
-    : program_(program), backend_(backend) {
+StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings,
+                             std::shared_ptr<ConstantBuffers> constants)
+    : program_(program),
+      backend_(backend),
+      constant_buffers_(constants != nullptr ? std::move(constants) : std::make_shared<ConstantBuffers>(backend)) {
   const AllocatedBytes allocated;
   std::vector<size_t> last_stage(program.slot_types.size());
   std::vector<bool> is_wanted(program.slot_types.size());  // by the caller, or by the host to decide a size
@@ -161,9 +164,13 @@ StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend, const
   }
   std::vector<bool> is_output(program.slot_types.size());
   for (const ProgramOutput& output : program.outputs) is_output[At(output.slot)] = is_wanted[At(output.slot)] = true;
+  std::vector<LiteralPtr> wanted;
   for (const ProgramConstant& constant : program.constants) {
-    if (is_wanted[At(constant.slot)]) constants_.push_back(&constant);
+    if (!is_wanted[At(constant.slot)]) continue;
+    own_constants_.push_back(&constant);
+    wanted.push_back(constant.value);
   }
+  constants_ = std::make_unique<BoundConstants>(std::move(wanted), constant_buffers_);
   for (size_t slot = 0; slot < last_stage.size(); ++slot) {
     if (!is_output[slot]) stages_[last_stage[slot]]->released.push_back(static_cast<Slot>(slot));
   }

@@ -10,7 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/exec/binding/binding_cache.h"
+#include "engine/exec/binding/bound_constants.h"
 #include "engine/exec/binding/bound_program.h"
+#include "engine/exec/binding/constant_buffers.h"
 #include "engine/exec/binding/segment_profile.h"
 #include "engine/exec/program/program_stages.h"
 
@@ -35,7 +37,9 @@ using MemoryRequest = std::function<absl::Status(int64_t peak_bytes)>;
 // Immutable but for its caches of bindings, so thread-safe. The program and the backend must outlive it.
 class StagedProgram {
  public:
-  StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings);
+  // `constants`: that all stages share, with other programs too; null: with none.
+  StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings,
+                std::shared_ptr<ConstantBuffers> constants = nullptr);
 
   // Returns the number of segments of all stages together.
   size_t num_segments() const;
@@ -67,9 +71,11 @@ class StagedProgram {
 
   const ExecProgram& program_;
   Backend* const backend_;
+  const std::shared_ptr<ConstantBuffers> constant_buffers_;
   std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<const ProgramConstant*> constants_;  // that are outputs or sizes; the others are the stages'
-  int64_t stage_bytes_ = 0;                        // constant after construction
+  std::vector<const ProgramConstant*> own_constants_;  // that are outputs or sizes; the others are the stages'
+  std::unique_ptr<BoundConstants> constants_;          // these on the device
+  int64_t stage_bytes_ = 0;                            // constant after construction
 };
 
 }  // namespace tensord

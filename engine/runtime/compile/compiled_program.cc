@@ -34,12 +34,14 @@ int64_t HeldBytesOfReversal(const CompiledProgram::ReversalPtr& reversal) { retu
 }  // namespace
 
 CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend* backend,
-                                 const BindingOptions& bindings, CompileSized compile_sized)
+                                 const BindingOptions& bindings, CompileSized compile_sized,
+                                 std::shared_ptr<ConstantBuffers> constants)
     : program_(std::move(program)),
       identity_(std::move(identity)),
       backend_(backend),
       binding_options_(bindings),
       compile_sized_(std::move(compile_sized)),
+      constants_(constants != nullptr ? std::move(constants) : std::make_shared<ConstantBuffers>(backend)),
       takes_destinations_(backend->Describe().computes_in_host_memory),
       prepares_slowly_(backend->Describe().prepares_slowly),
       tally_(std::make_shared<RunTally>()),
@@ -49,9 +51,10 @@ CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend
       times_for_sizes_(Uncounted(binding_options_), SizedKind::kBinding) {}
 
 absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, Identity identity, Backend* backend,
-                                                           const BindingOptions& bindings, CompileSized compile_sized) {
-  std::shared_ptr<CompiledProgram> compiled(
-      new CompiledProgram(std::move(program), std::move(identity), backend, bindings, std::move(compile_sized)));
+                                                           const BindingOptions& bindings, CompileSized compile_sized,
+                                                           std::shared_ptr<ConstantBuffers> constants) {
+  std::shared_ptr<CompiledProgram> compiled(new CompiledProgram(
+      std::move(program), std::move(identity), backend, bindings, std::move(compile_sized), std::move(constants)));
   compiled->own_bytes_ = compiled->program_.size_bytes();
   for (const std::string& name : compiled->names()) {
     compiled->own_bytes_ += static_cast<int64_t>(sizeof(std::string) + name.size());
@@ -61,14 +64,16 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
   }
   compiled->may_be_tiny_ = backend->Describe().computes_on_caller && MayBeTiny(compiled->program_);
   if (HasRunTimeSizes(compiled->program_)) {
-    compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend, bindings);
+    compiled->staged_ =
+        std::make_unique<const StagedProgram>(compiled->program_, backend, bindings, compiled->constants_);
   } else if (compiled->program_.is_static()) {
     for (size_t i = 0; i < compiled->program_.inputs.size(); ++i) {
       compiled->static_arguments_.push_back(ToConcreteType(compiled->program_.slot_types[i]));
     }
     ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(compiled->program_, compiled->static_arguments_));
-    ASSIGN_OR_RETURN(compiled->static_binding_,
-                     BoundProgram::Create(compiled->program_, backend, sizes, bindings.most_operations));
+    ASSIGN_OR_RETURN(
+        compiled->static_binding_,
+        BoundProgram::Create(compiled->program_, backend, sizes, bindings.most_operations, {}, compiled->constants_));
     compiled->is_tiny_ = compiled->may_be_tiny_ && IsTiny(compiled->program_, sizes);
   }
   return compiled;
@@ -121,7 +126,7 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(absl::
   const auto bind = [&]() -> absl::StatusOr<std::shared_ptr<const BoundProgram>> {
     const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
     ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
-    return BoundProgram::Create(program_, backend_, sizes, binding_options_.most_operations);
+    return BoundProgram::Create(program_, backend_, sizes, binding_options_.most_operations, {}, constants_);
   };
   return bindings_.FindOrMake(KeyOf(arguments), bind, check);
 }

@@ -16,6 +16,7 @@
 #include "engine/base/fingerprint.h"
 #include "engine/exec/binding/binding_cache.h"
 #include "engine/exec/binding/bound_program.h"
+#include "engine/exec/binding/constant_buffers.h"
 #include "engine/exec/binding/reversal.h"
 #include "engine/exec/binding/staged_program.h"
 #include "engine/ir/contraction_plan.h"
@@ -57,10 +58,12 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
     std::vector<ContractionPlan> contractions = {};  // of its nodes that are planned, in order
   };
   // Makes a program; refuses one without symbols that cannot be bound. With `compile_sized` each set of sizes has a
-  // program of its own, made at its first use and kept like a binding.
+  // program of its own, made at its first use and kept like a binding. `constants`: that it shares with programs of
+  // other sizes; null: with none.
   static absl::StatusOr<CompiledProgramPtr> Create(ExecProgram program, Identity identity, Backend* backend,
                                                    const BindingOptions& bindings = {},
-                                                   CompileSized compile_sized = nullptr);
+                                                   CompileSized compile_sized = nullptr,
+                                                   std::shared_ptr<ConstantBuffers> constants = nullptr);
 
   const ExecProgram& program() const { return program_; }
   const Fingerprint& fingerprint() const { return identity_.fingerprint; }
@@ -143,7 +146,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
 
  private:
   CompiledProgram(ExecProgram program, Identity identity, Backend* backend, const BindingOptions& bindings,
-                  CompileSized compile_sized);
+                  CompileSized compile_sized, std::shared_ptr<ConstantBuffers> constants);
 
   // Finds the program for a set of sizes, or compiles it on this thread.
   absl::StatusOr<CompiledProgramPtr> ForSizes(absl::Span<const ConcreteType> arguments, const RunCheck& check) const;
@@ -170,6 +173,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   Backend* const backend_;
   const BindingOptions binding_options_;
   const CompileSized compile_sized_;
+  const std::shared_ptr<ConstantBuffers> constants_;
   const bool takes_destinations_;
   const bool prepares_slowly_;
   bool may_be_tiny_ = false;                            // constant after Create

@@ -1,6 +1,7 @@
 #include "engine/runtime/compile/compiler.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,10 +135,11 @@ absl::StatusOr<PassSelection> SelectPasses(const CompileSettings& settings) {
   return PassSelection{.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
 }
 
-// `whole` is the phase that the watch gets for all of it.
+// `whole` is the phase that the watch gets for all of it. `constants` are those of the programs for all sizes.
 absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, const CompileSettings& settings,
                                              const Fingerprint& fingerprint, Backend* backend,
-                                             const BindingOptions& bindings, const CompileWatch& watch) {
+                                             const BindingOptions& bindings, const CompileWatch& watch,
+                                             const std::shared_ptr<ConstantBuffers>& constants) {
   PhaseClock clock(watch);
   std::vector<std::string> names = NamesOf(graph);
   ASSIGN_OR_RETURN(std::vector<ShapeGuard> guards, InferTypes(&graph));
@@ -156,10 +158,11 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
 
   CompiledProgram::CompileSized compile_sized;
   if (IsPlannedBySize(graph, live) || (backend->Describe().prepares_slowly && HasOpenInputs(graph))) {
-    compile_sized = [graph, settings, fingerprint, backend, bindings,
-                     watch](const SizeBinding& sizes) -> absl::StatusOr<CompiledProgramPtr> {
+    compile_sized = [graph, settings, fingerprint, backend, bindings, watch,
+                     constants](const SizeBinding& sizes) -> absl::StatusOr<CompiledProgramPtr> {
       ASSIGN_OR_RETURN(Graph sized, WithSizes(graph, sizes));
-      return CompileAs(CompilePhase::kSizes, std::move(sized), settings, fingerprint, backend, bindings, watch);
+      return CompileAs(CompilePhase::kSizes, std::move(sized), settings, fingerprint, backend, bindings, watch,
+                       constants);
     };
   }
   const WrittenOps written(graph);
@@ -193,8 +196,9 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
                                         .tenant = settings.tenant,
                                         .names = std::move(names),
                                         .contractions = std::move(contractions)};
-  ASSIGN_OR_RETURN(CompiledProgramPtr compiled, CompiledProgram::Create(std::move(program), std::move(identity),
-                                                                        backend, bindings, std::move(compile_sized)));
+  ASSIGN_OR_RETURN(CompiledProgramPtr compiled,
+                   CompiledProgram::Create(std::move(program), std::move(identity), backend, bindings,
+                                           std::move(compile_sized), constants));
   // A pass that returned early may leave something like a program.
   RETURN_IF_ERROR(CheckStopped());
   clock.End(CompilePhase::kPrepare);
@@ -226,7 +230,8 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
                                            Backend* backend, const BindingOptions& bindings,
                                            const CompileWatch& watch) {
   const ProgramAtWork at_work(fingerprint, ProgramWork::kCompile);
-  return CompileAs(CompilePhase::kTotal, std::move(graph), settings, fingerprint, backend, bindings, watch);
+  return CompileAs(CompilePhase::kTotal, std::move(graph), settings, fingerprint, backend, bindings, watch,
+                   std::make_shared<ConstantBuffers>(backend));
 }
 
 }  // namespace tensord

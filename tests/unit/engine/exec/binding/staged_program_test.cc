@@ -260,6 +260,37 @@ TEST(StagedProgramTest, AStageForWhichThereIsNoMemoryIsNotRun) {
   EXPECT_EQ(ReasonOf(got.status()), "OUT_OF_MEMORY");
 }
 
+TEST(StagedProgramTest, ConstantsAreOnTheDeviceOnceForAllStagesAndSizes) {
+  // The first two stages read %c, the host reads %k, and the caller gets %c itself.
+  std::string text = "graph \"g\" {\n  %x = input : i64[1000]\n  %c = constant() {value = i64[1000] [";
+  for (int i = 0; i < 1000; ++i) absl::StrAppend(&text, i == 0 ? "" : ", ", i);
+  absl::StrAppend(&text, R"(]}
+    %a = add(%x, %c)
+    %s = reduce(%a) {kind = max, dimensions = [0]}
+    %y = dynamic_truncate(%c, %s) {dimension = 0}
+    %t = reduce(%y) {kind = sum, dimensions = [0]}
+    %ts = broadcast_in_dim(%t) {shape = [1000], broadcast_dimensions = []}
+    %z = add(%c, %ts)
+    output "y" = %y
+    output "z" = %z
+    output "c" = %c
+  })");
+  constexpr int64_t kBytes = 8000;
+  HiddenMemoryBackend backend;
+  auto program = Compile(ParsedGraph(text), {.device = "test:0"}, Fingerprint(), &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (int64_t rows = 1; rows < 8; ++rows) {
+    Literal x = *Literal::Create({DType::kI64, {1000}});
+    for (int64_t& value : x.mutable_values<int64_t>()) value = rows - 1000;
+    const auto got = RunCompiled(**program, {x});
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ((*got)[0].shape(), (Shape{rows - 1}));
+    EXPECT_EQ(backend.Memory().in_use_bytes, kBytes) << rows;
+  }
+  *program = nullptr;
+  EXPECT_EQ(backend.live_buffers(), 0);
+}
+
 // A family of the test's, of one op that is expanded to two cuts: (x, rows, columns) -> the corner of x. The cut of the
 // second axis is made first, other than the type rule names the sizes.
 absl::StatusOr<ResultTypes> InferCorner(InferContext& context) {

@@ -144,6 +144,35 @@ TEST(PlannedBySize, ADeviceThatPreparesSlowlyPreparesWhereProgramsAreCompiled) {
   EXPECT_FALSE(sized->is_compiled_for_sizes());
 }
 
+TEST(PlannedBySize, ConstantsAreOnTheDeviceOnceForAllSizes) {
+  // Row-major programs have a constant of their own, of the other order.
+  constexpr absl::string_view kText = R"(graph "g" {
+    %a = input : f32[n,4]
+    %c = constant() {value = f32[4,4] [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]}
+    %y = dot_general(%a, %c) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
+    output "y" = %y
+  })";
+  for (const bool prepares_slowly : {false, true}) {
+    for (const bool row_major : {false, true}) {
+      GatedBackend backend;
+      backend.prepares_slowly = prepares_slowly;
+      auto program = CompileText(kText, row_major, &backend);
+      ASSERT_TRUE(program.ok()) << program.status();
+      ASSERT_EQ((*program)->is_compiled_for_sizes(), prepares_slowly);
+      for (int64_t n = 1; n < 6; ++n) {
+        ConcreteType type = {.dtype = DType::kF32, .shape = {n, 4}};
+        if (row_major) std::swap(type.shape[0], type.shape[1]);
+        const BufferPtr argument = *backend.Allocate(type.num_bytes());
+        const auto results = (*program)->Run({type}, {argument}, nullptr);
+        ASSERT_TRUE(results.ok()) << results.status();
+        EXPECT_EQ(backend.Memory().in_use_bytes, 64 + type.num_bytes() + results->buffers[0]->size_bytes()) << n;
+      }
+      *program = nullptr;
+      EXPECT_EQ(backend.live_buffers(), 0);
+    }
+  }
+}
+
 TEST(PlannedBySize, TellsOfCompilationsForSizesToo) {
   HiddenMemoryBackend backend;
   std::map<CompilePhase, int> told;
