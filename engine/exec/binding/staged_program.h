@@ -2,7 +2,6 @@
 #define TENSORD_ENGINE_EXEC_BINDING_STAGED_PROGRAM_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,9 +25,7 @@ struct ProgramResults {
   int64_t segments = 0;    // that ran
 };
 
-// Asks for the memory of a run at its peak, before it is taken, if it exceeds the memory asked for so far; a refusal
-// ends the run.
-using MemoryRequest = std::function<absl::Status(int64_t peak_bytes)>;
+class StagedRun;
 
 // A program some of whose sizes the run decides: its stages are bound and run one after the other, and in between the
 // host reads the sizes. Values that later stages need outlive their stage; the last stage that reads one may write over
@@ -48,16 +45,20 @@ class StagedProgram {
   // Each a program over slots of its own.
   std::vector<const ProgramStage*> stages() const;
 
-  // Runs the stages. Refuses as BindSizes and BoundProgram::Create do; a guard on a size that the run decides is
-  // checked before the first kernel after that size is known. Writes the time of each segment into `times`, if not
-  // null. `donated` as in BoundProgram::PlanFor, with the requirements of BoundProgram::Run on such buffers. `memory`,
-  // if not null, is asked before each stage that needs more than those before.
+  // Runs the stages on the calling thread, which binds those that are not. Refuses as BindSizes and
+  // BoundProgram::Create do; a guard on a size that the run decides is checked before the first kernel after that size
+  // is known. Writes the time of each segment into `times`, if not null. `donated` as in BoundProgram::PlanFor, with
+  // the requirements of BoundProgram::Run on such buffers.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      const RunCheck& check, RunTimes* times = nullptr,
-                                     absl::Span<const bool> donated = {}, const MemoryRequest& memory = nullptr) const;
+                                     absl::Span<const bool> donated = {}) const;
+  // Returns such a run, which has not begun, for a caller that drives it. Refuses as BindSizes does.
+  absl::StatusOr<std::unique_ptr<StagedRun>> Start(absl::Span<const ConcreteType> types,
+                                                   absl::Span<const BufferPtr> arguments,
+                                                   absl::Span<const bool> donated) const;
 
  private:
-  class Execution;
+  friend class StagedRun;
   struct Stage {
     explicit Stage(const BindingOptions& options)
         : most_operations(options.most_operations), bindings(options, SizedKind::kStage, &HeldBytesOf) {}

@@ -44,6 +44,7 @@ CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend
       constants_(constants != nullptr ? std::move(constants) : std::make_shared<ConstantBuffers>(backend)),
       takes_destinations_(backend->Describe().computes_in_host_memory),
       prepares_slowly_(backend->Describe().prepares_slowly),
+      decides_sizes_(HasRunTimeSizes(program_)),
       tally_(std::make_shared<RunTally>()),
       bindings_(binding_options_, SizedKind::kBinding, &HeldBytesOf),
       reversals_(binding_options_, SizedKind::kBinding, &HeldBytesOfReversal),
@@ -63,7 +64,7 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
     compiled->own_bytes_ += static_cast<int64_t>(sizeof(plan) + plan.path.size() * sizeof(plan.path[0]));
   }
   compiled->may_be_tiny_ = backend->Describe().computes_on_caller && MayBeTiny(compiled->program_);
-  if (HasRunTimeSizes(compiled->program_)) {
+  if (compiled->decides_sizes_) {
     compiled->staged_ =
         std::make_unique<const StagedProgram>(compiled->program_, backend, bindings, compiled->constants_);
   } else if (compiled->program_.is_static()) {
@@ -192,6 +193,21 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::ForSizes(absl::Span<const Co
       KeyOf(arguments), [&] { return MakeForSizes(arguments); }, check);
 }
 
+absl::StatusOr<CompiledProgramPtr> CompiledProgram::ProgramFor(absl::Span<const ConcreteType> arguments,
+                                                               const RunCheck& check) const {
+  if (is_compiled_for_sizes()) return ForSizes(arguments, check);
+  return shared_from_this();
+}
+
+CompiledProgram::LeaveSized CompiledProgram::CompileStage(WantedStage stage, CompilePool* pool,
+                                                          const std::string& tenant, StageDone done) const {
+  const auto make = [this, make_now = std::move(stage.make)] {
+    const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
+    return make_now();
+  };
+  return MakeOnPool<std::shared_ptr<const BoundProgram>>(stage.cache, stage.key, make, pool, tenant, std::move(done));
+}
+
 CompiledProgramPtr CompiledProgram::FindForSizes(absl::Span<const ConcreteType> arguments) const {
   return programs_for_sizes_.Find(KeyOf(arguments));
 }
@@ -208,18 +224,16 @@ CompiledProgram::LeaveSized CompiledProgram::CompileForSizes(absl::Span<const Co
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
                                                     absl::Span<const BufferPtr> arguments, const RunCheck& check,
                                                     RunTimes* times, absl::Span<const bool> donated,
-                                                    absl::Span<const BufferPtr> destinations,
-                                                    const MemoryRequest& memory) const {
+                                                    absl::Span<const BufferPtr> destinations) const {
   if (is_compiled_for_sizes()) {
     ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(types, check));
     const size_t earlier = times == nullptr ? 0 : times->parts.size();
-    absl::StatusOr<ProgramResults> results =
-        program->Run(types, arguments, check, times, donated, destinations, memory);
+    absl::StatusOr<ProgramResults> results = program->Run(types, arguments, check, times, donated, destinations);
     for (size_t i = earlier; times != nullptr && i < times->parts.size(); ++i) times->parts[i].owner = program;
     return results;
   }
   tally_->Begun();
-  if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated, memory);
+  if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types, check));
   absl::InlinedVector<bool, 4> fits(destinations.empty() ? 0 : program_.outputs.size());
   for (size_t i = 0; i < destinations.size(); ++i) {

@@ -19,6 +19,7 @@
 #include "engine/exec/binding/constant_buffers.h"
 #include "engine/exec/binding/reversal.h"
 #include "engine/exec/binding/staged_program.h"
+#include "engine/exec/binding/staged_run.h"
 #include "engine/ir/contraction_plan.h"
 #include "engine/runtime/compile/compile_pool.h"
 #include "engine/runtime/compile/mean_time.h"
@@ -46,6 +47,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   using MadeDone = std::function<void(absl::StatusOr<Made>, absl::Duration compile_time)>;
   using SizedDone = MadeDone<CompiledProgramPtr>;
   using ReversalDone = MadeDone<ReversalPtr>;
+  using StageDone = MadeDone<std::shared_ptr<const BoundProgram>>;
   // Withdraws a caller: `done` is not called unless its call has begun, and work without callers is dropped or broken
   // off.
   using LeaveSized = std::function<void()>;
@@ -78,12 +80,11 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // `types` are those of the slots: reversed for a row-major program. `times` receives the time of each segment, and
   // may be null. `donated` is as in BoundProgram::PlanFor, with the conditions of BoundProgram::Run. `destinations`, by
   // output, is memory for results as in BoundProgram::Run; null or missing: none. A result there has a buffer of that
-  // address. None is used if one is too small, or if the run decides sizes; such a run asks `memory`, which may be
-  // null, as in StagedProgram::Run.
+  // address. None is used if one is too small, or if the run decides sizes.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      const RunCheck& check, RunTimes* times = nullptr,
-                                     absl::Span<const bool> donated = {}, absl::Span<const BufferPtr> destinations = {},
-                                     const MemoryRequest& memory = nullptr) const;
+                                     absl::Span<const bool> donated = {},
+                                     absl::Span<const BufferPtr> destinations = {}) const;
 
   // Binds a program whose sizes the arguments decide. Ends early with a refusal of `check`.
   absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments,
@@ -98,6 +99,13 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   LeaveSized CompileReversal(const ConcreteType& type, CompilePool* pool, const std::string& tenant,
                              ReversalDone done) const;
 
+  // Has a stage bound for which a run of staged() has stopped, on the pool, as CompileForSizes does. Fails as
+  // StagedProgram::Run does; QUEUE_FULL.
+  LeaveSized CompileStage(WantedStage stage, CompilePool* pool, const std::string& tenant, StageDone done) const;
+
+  // Returns the program that a run with arguments of these types runs: this one or, if it is compiled for sizes, that
+  // for them, which is compiled on this thread if need be. Ends early with a refusal of `check`.
+  absl::StatusOr<CompiledProgramPtr> ProgramFor(absl::Span<const ConcreteType> arguments, const RunCheck& check) const;
   // Finds the program for arguments of these types, if this one is compiled for sizes; null if it is not made yet.
   CompiledProgramPtr FindForSizes(absl::Span<const ConcreteType> arguments) const;
   // Finds that program or compiles it on the pool, in a turn of the tenant and once for all callers. Calls `done` once:
@@ -136,6 +144,8 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // Tells whether sizes decide which instructions run, not only how.
   bool is_compiled_for_sizes() const { return compile_sized_ != nullptr; }
   RunTally& tally() const { return *tally_; }
+  // Tells whether the run decides sizes of it, or of the programs for its sizes.
+  bool decides_sizes() const { return decides_sizes_; }
   // Number of kernels of a run.
   int64_t segment_count() const;
   // Bytes of the program, with the bindings and programs that it keeps for sets of sizes at the moment.
@@ -176,6 +186,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   const std::shared_ptr<ConstantBuffers> constants_;
   const bool takes_destinations_;
   const bool prepares_slowly_;
+  const bool decides_sizes_;
   bool may_be_tiny_ = false;                            // constant after Create
   bool is_tiny_ = false;                                // constant after Create; of a program without symbols
   int64_t own_bytes_ = 0;                               // constant after Create

@@ -19,8 +19,6 @@ constexpr absl::Duration kMostRetry = absl::Seconds(30);
 // How long the watching thread sleeps at most: deadlines further away than that are looked at again.
 constexpr absl::Duration kMostSleep = absl::Hours(1);
 
-absl::Status Draining() { return Refuse(Refusal::kServerDraining, "the server is shutting down; try another replica"); }
-
 absl::Duration Retry(absl::Duration after) { return std::clamp(after, kLeastRetry, kMostRetry); }
 
 std::string Milliseconds(absl::Duration time) {
@@ -41,12 +39,15 @@ absl::Duration ExpectedTime(const RunRequest& request) {
 
 void Doubt(const RunRequest& request) { request.program->DoubtRunTime(TypesOf(request)); }
 
-// Returns the bytes that a run takes beside resident tensors.
-int64_t BytesBeside(const RunRequest& request, int64_t peak_bytes) {
-  return std::max<int64_t>(0, peak_bytes - request.resident_bytes);
+}  // namespace
+
+absl::Status DeviceExecutor::Draining() {
+  return Refuse(Refusal::kServerDraining, "the server is shutting down; try another replica");
 }
 
-}  // namespace
+int64_t DeviceExecutor::BytesBeside(const RunRequest& request, int64_t peak_bytes) {
+  return std::max<int64_t>(0, peak_bytes - request.resident_bytes);
+}
 
 DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, const Options& options)
     : device_(std::move(device)),
@@ -59,6 +60,10 @@ DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, const Optio
                .ageing = options.ageing,
                .memory_bytes = options.memory_bytes}),
       queue_({.ageing = options.ageing}) {
+  {
+    MutexLock lock(&door_->mutex);
+    door_->executor = this;
+  }
   stats_.busy.resize(static_cast<size_t>(options.workers));
   watcher_ = std::thread([this] { WatchLoop(); });
   threads_.reserve(static_cast<size_t>(options.workers));
@@ -73,6 +78,14 @@ void DeviceExecutor::Stop() {
     MutexLock lock(&mutex_);
     stopping_ = true;
     refused = queue_.TakeAll();
+    for (QueuedRun& run : aside_.TakeAll()) {
+      EndLocked(run, /*ok=*/false);
+      refused.push_back(std::move(run));
+    }
+  }
+  {
+    MutexLock lock(&door_->mutex);
+    door_->executor = nullptr;
   }
   wake_.SignalAll();
   leave_.SignalAll();
@@ -84,6 +97,11 @@ void DeviceExecutor::Stop() {
 }
 
 void DeviceExecutor::Answer(QueuedRun run, absl::Status status) const {
+  if (run.leave != nullptr) run.leave();
+  if (run.begun != nullptr) {
+    run.begun->GivenUp(run.request, status);
+    run.begun = nullptr;
+  }
   if (run.request.cancel != nullptr) run.request.cancel->Forget(run.listener);
   run.request.done(std::move(status));
 }
@@ -228,13 +246,13 @@ absl::Status DeviceExecutor::Enqueue(uint64_t id, QueuedRun run) {
 
 void DeviceExecutor::Cancelled(uint64_t id) {
   MutexLock lock(&mutex_);
-  std::optional<QueuedRun> run = queue_.Remove(id);
-  if (run.has_value()) LeaveLocked(*std::move(run));
-  if (growing_ > 0) wake_.SignalAll();  // it may be one of those that go on
+  if (std::optional<QueuedRun> run = queue_.Remove(id)) return LeaveLocked(*std::move(run));
+  if (std::optional<QueuedRun> run = aside_.Remove(id)) LeaveAsideLocked(*std::move(run));
 }
 
 void DeviceExecutor::ExpireLocked(absl::Time now) {
   for (QueuedRun& run : queue_.TakeExpired(now)) LeaveLocked(std::move(run));
+  for (QueuedRun& run : aside_.TakeExpired(now)) LeaveAsideLocked(std::move(run));
 }
 
 void DeviceExecutor::LeaveLocked(QueuedRun run) {
@@ -251,7 +269,7 @@ void DeviceExecutor::WatchLoop() {
     {
       MutexLock lock(&mutex_);
       while (leaving_.empty() && !stopping_) {
-        watched_ = std::min(queue_.first_deadline(), SteadyNow() + kMostSleep);
+        watched_ = std::min({queue_.first_deadline(), aside_.first_deadline(), SteadyNow() + kMostSleep});
         leave_.WaitUntil(&mutex_, ToSteadyClock(watched_));
         ExpireLocked(SteadyNow());
       }
@@ -290,12 +308,13 @@ bool DeviceExecutor::FitsLocked(int64_t bytes) const {
 
 // Runs that wait to go on need the freed memory more than one that would begin.
 bool DeviceExecutor::MayStartLocked(const QueuedRun& run) const {
-  return growing_ == 0 && FitsLocked(run.bytes.value_or(0));
+  return aside_.num_growing() == 0 && FitsLocked(run.bytes.value_or(0));
 }
 
 std::optional<QueuedRun> DeviceExecutor::TakeNext() {
   MutexLock lock(&mutex_);
   while (!stopping_) {
+    if (std::optional<QueuedRun> run = TakeAsideLocked()) return run;
     const QueuedRun* next = queue_.Next(SteadyNow());
     if (next != nullptr && MayStartLocked(*next)) {
       QueuedRun run = queue_.Take(next, std::max(usual_.mean(), absl::Microseconds(1)));
@@ -333,7 +352,6 @@ absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
     ends_.erase(run->id);
     queue_.PutBack(std::move(*run));
     if (queue_.first_deadline() < watched_) leave_.Signal();
-    if (growing_ > 0) wake_.SignalAll();
     return false;
   }
   if (!fits) return stopping_ ? Draining() : CheckWanted(run->request);
@@ -342,56 +360,31 @@ absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
   return true;
 }
 
-absl::Status DeviceExecutor::PromiseMore(QueuedRun* run, int64_t peak_bytes) {
-  const int64_t bytes = BytesBeside(run->request, peak_bytes);
-  MutexLock lock(&mutex_);
-  // A run that began without a bound is not counted.
-  if (!run->bytes.has_value() || !IsBoundedLocked() || bytes <= run->promised) return absl::OkStatus();
-  const int64_t more = bytes - run->promised;
-  absl::Status status;
-  bool waited = false;
-  ++growing_;
-  while (true) {
-    status = stopping_ ? Draining() : CheckWanted(run->request);
-    status.Update(CheckMemoryLocked(bytes));
-    if (!status.ok() || FitsLocked(more)) break;
-    if (growing_ == stats_.running) {
-      ++stats_.out_of_memory;
-      status = RefuseLimit(Refusal::kOutOfMemory, absl::StrCat(backend_->kind(), ".memory_bytes"), bounds_.memory_bytes,
-                           stats_.promised_bytes + resident_bytes_ + more,
-                           "bytes of memory that runs need whose sizes are decided as they go on");
-      break;
-    }
-    waited = true;
-    wake_.WaitUntil(&mutex_, ToSteadyClock(std::min(run->request.deadline, SteadyNow() + kMostSleep)));
-  }
-  --growing_;
-  if (status.ok()) {
-    run->promised = bytes;
-    stats_.promised_bytes += more;
-  }
-  if (waited) wake_.SignalAll();  // what did not start meanwhile, and those that wait for this one
-  return status;
-}
-
 bool DeviceExecutor::StartsInVain(const QueuedRun& run, absl::Time now) const {
   if (now + run.expected <= run.request.deadline) return false;
   MutexLock lock(&mutex_);
   return queue_.size() > 0;
 }
 
-absl::StatusOr<RunOutcome> DeviceExecutor::Execute(QueuedRun* taken, absl::Time start) {
-  const QueuedRun& run = *taken;
+absl::StatusOr<std::optional<RunOutcome>> DeviceExecutor::Execute(QueuedRun* run, absl::Time start) {
+  if (!run->refusal.ok()) {  // in its middle
+    run->begun->GivenUp(run->request, run->refusal);
+    return run->refusal;
+  }
   // Its expected time may be too long; where nobody else waits it shows how long it takes now.
-  if (StartsInVain(run, start)) {
-    if (start < run.request.deadline) Doubt(run.request);
+  if (run->begun == nullptr && StartsInVain(*run, start)) {
+    if (start < run->request.deadline) Doubt(run->request);
     return Refuse(Refusal::kDeadlineExceeded,
                   absl::StrCat("the deadline would pass while the run goes on: it takes about ",
-                               Milliseconds(run.expected), ", and when its turn on ", device_, " came it had ",
-                               Milliseconds(run.request.deadline - start), "; allow more time"));
+                               Milliseconds(run->expected), ", and when its turn on ", device_, " came it had ",
+                               Milliseconds(run->request.deadline - start), "; allow more time"));
   }
-  return RunProgram(run.request, start - run.since,
-                    [this, taken](int64_t peak_bytes) { return PromiseMore(taken, peak_bytes); });
+  if (!run->request.program->decides_sizes()) return RunProgram(run->request, start - run->since);
+  if (run->begun == nullptr) run->begun = std::make_unique<BegunRun>(start - run->since);
+  const MemoryRequest memory = [this, run](int64_t peak_bytes) { return PromiseMore(run, peak_bytes); };
+  const bool has_pool = run->request.compile_pool != nullptr;
+  return run->begun->GoOn(run->request,
+                          {.memory = memory, .stops_for_stages = has_pool && run->request.program->prepares_slowly()});
 }
 
 Shares DeviceExecutor::TenantShares() const {
@@ -399,15 +392,19 @@ Shares DeviceExecutor::TenantShares() const {
   return SharesOf(queue_.tenants(), bounds_.max_queued_per_tenant);
 }
 
-void DeviceExecutor::Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used) {
-  MutexLock lock(&mutex_);
-  queue_.End(run, used);
+void DeviceExecutor::EndLocked(const QueuedRun& run, bool ok) {
+  queue_.End(run, run.used);
   ends_.erase(run.id);
   --stats_.running;
   ++(ok ? stats_.completed : stats_.failed);
-  stats_.busy[worker] += used;
   stats_.promised_bytes -= run.promised;
   if (IsBoundedLocked()) wake_.SignalAll();
+}
+
+void DeviceExecutor::Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used) {
+  MutexLock lock(&mutex_);
+  stats_.busy[worker] += used;
+  EndLocked(run, ok);
 }
 
 void DeviceExecutor::ChargeAnswer(const QueuedRun& run, size_t worker, absl::Duration used) {
@@ -422,12 +419,12 @@ void DeviceExecutor::WorkLoop(size_t worker) {
     const absl::Time start = SteadyNow();
     const auto measured_from = std::chrono::steady_clock::now();  // the other clock may be set
     bool is_back = false;
-    absl::StatusOr<RunOutcome> outcome = [&]() -> absl::StatusOr<RunOutcome> {
+    absl::StatusOr<std::optional<RunOutcome>> outcome = [&]() -> absl::StatusOr<std::optional<RunOutcome>> {
       try {
-        if (run->is_bound_first) {
+        if (run->begun == nullptr && run->is_bound_first) {
           ASSIGN_OR_RETURN(const bool promised, PromiseBound(&*run));
           is_back = !promised;
-          if (is_back) return RunOutcome();
+          if (is_back) return std::nullopt;
         }
         return Execute(&*run, start);
       } catch (const std::exception& e) {  // a library ran out of memory; the executor must live on
@@ -437,15 +434,27 @@ void DeviceExecutor::WorkLoop(size_t worker) {
     if (is_back) continue;
     const auto measured_to = std::chrono::steady_clock::now();
     const absl::Duration used = absl::FromChrono(measured_to - measured_from);
+    run->used += used;
+    if (outcome.ok() && !outcome->has_value()) {
+      const absl::Status aside = SetAside(&*run, worker, used);
+      if (aside.ok()) continue;
+      run->begun->GivenUp(run->request, aside);
+      outcome = aside;
+    }
     if (outcome.ok()) {
-      run->request.program->NoteRunTime(TypesOf(run->request), used);
-      usual_.Add(used);
+      run->request.program->NoteRunTime(TypesOf(run->request), run->used);
+      usual_.Add(run->used);
     }
     Finish(*run, worker, outcome.ok(), used);
     if (run->request.cancel != nullptr) run->request.cancel->Forget(run->listener);
+    run->begun = nullptr;
     run->request.arguments.clear();  // whoever is told may have use for their memory
     run->request.destinations.clear();
-    run->request.done(std::move(outcome));
+    if (outcome.ok()) {
+      run->request.done(**std::move(outcome));
+    } else {
+      run->request.done(outcome.status());
+    }
     ChargeAnswer(*run, worker, absl::FromChrono(std::chrono::steady_clock::now() - measured_to));
   }
 }

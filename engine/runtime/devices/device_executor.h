@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "engine/runtime/compile/mean_time.h"
 #include "engine/runtime/devices/device_events.h"
 #include "engine/runtime/devices/run_queue.h"
+#include "engine/runtime/devices/runs_aside.h"
 
 namespace tensord {
 
@@ -28,8 +30,12 @@ namespace tensord {
 // that of the running ones. Meanwhile no run that ranks after it starts, but for the moment in which a worker binds its
 // sizes.
 //
-// Thread-safe. The backend must outlive it; the destructor refuses queued runs with SERVER_DRAINING, lets started runs
-// finish, and joins.
+// A run that decides sizes may stop in its middle: for memory, or for a stage that its RunRequest::compile_pool binds
+// where the backend prepares slowly. It keeps its memory, holds no worker, and goes before all that has not begun, for
+// these may wait for its memory. A pool that binds never waits for a run.
+//
+// Thread-safe. The backend must outlive it; the destructor refuses queued runs and those that have stopped with
+// SERVER_DRAINING, lets others finish, and joins.
 class DeviceExecutor {
  public:
   struct Options {
@@ -53,7 +59,7 @@ class DeviceExecutor {
     int64_t queued = 0;
     std::array<int64_t, kNumPriorityClasses> queued_by_class{};
     absl::Duration oldest_wait;
-    int64_t running = 0;
+    int64_t running = 0;  // with those that have stopped in their middle
     int64_t completed = 0;
     int64_t failed = 0;
     int64_t promised_bytes = 0;        // to those that run; nothing is counted where memory is not bounded
@@ -100,6 +106,10 @@ class DeviceExecutor {
   Shares TenantShares() const;
 
  private:
+  static absl::Status Draining();
+  // Returns the bytes that a run takes beside resident tensors.
+  static int64_t BytesBeside(const RunRequest& request, int64_t peak_bytes);
+
   void WorkLoop(size_t worker);
   void WatchLoop();
   absl::Status CheckRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -115,6 +125,8 @@ class DeviceExecutor {
   // Takes expired runs out of the queue, for the watching thread to answer.
   void ExpireLocked(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveLocked(QueuedRun run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has a run leave that has stopped in its middle.
+  void LeaveAsideLocked(QueuedRun run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(QueuedRun run, absl::Status status) const;
 
   bool IsBoundedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bounds_.memory_bytes > 0; }
@@ -122,15 +134,30 @@ class DeviceExecutor {
   bool MayStartLocked(const QueuedRun& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the next run, counted as running; waits for one. Nothing when the executor stops.
   std::optional<QueuedRun> TakeNext();
+  // Takes a run that may go on in its middle, or is to end there.
+  std::optional<QueuedRun> TakeAsideLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Binds a run's sizes to learn the memory that it takes, and promises that memory. False: the memory does not fit
   // now, and the run waits again.
   absl::StatusOr<bool> PromiseBound(QueuedRun* run);
-  // Promises more to a run that goes on; waits for runs beside it to end, unless all of them wait for the same.
-  absl::Status PromiseMore(QueuedRun* run, int64_t peak_bytes);
-  absl::StatusOr<RunOutcome> Execute(QueuedRun* run, absl::Time start);
+  // Promises more to a run that goes on. False: it is not free now, and the run wants it.
+  absl::StatusOr<bool> PromiseMore(QueuedRun* run, int64_t peak_bytes);
+  // Begins a run or goes on with it. Nothing: it has stopped in its middle.
+  absl::StatusOr<std::optional<RunOutcome>> Execute(QueuedRun* run, absl::Time start);
+  // Puts a run aside that has stopped, after so much of the worker's time, and has the stage bound that it waits for. A
+  // refusal ends it instead.
+  absl::Status SetAside(QueuedRun* run, size_t worker, absl::Duration used);
   void Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used);
+  // Counts the end of a run that has begun.
+  void EndLocked(const QueuedRun& run, bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ChargeAnswer(const QueuedRun& run, size_t worker, absl::Duration used);
   bool StartsInVain(const QueuedRun& run, absl::Time now) const;
+
+  // The way for stages to an executor, as long as it exists. Its lock is taken before the executor's.
+  struct Door {
+    Mutex mutex;
+    DeviceExecutor* executor ABSL_GUARDED_BY(mutex) = nullptr;
+  };
+  void StageIsBound(uint64_t id, absl::StatusOr<BegunRun::BoundPtr> stage);
 
   // The last refusal for want of a free place.
   struct FullQueue {
@@ -145,17 +172,18 @@ class DeviceExecutor {
   Backend* const backend_;
   const bool computes_here_;
   const Options options_;
+  const std::shared_ptr<Door> door_ = std::make_shared<Door>();
   std::atomic<uint64_t> last_id_{0};
   std::atomic<int64_t> last_full_ns_{0};  // since 1970
   DeviceEvents events_;
   MeanTime usual_;  // of a run of any program
   mutable Mutex mutex_;
-  CondVar wake_;   // workers, those of `growing_` too
+  CondVar wake_;   // workers
   CondVar leave_;  // who watches
   Bounds bounds_ ABSL_GUARDED_BY(mutex_);
   int64_t resident_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   RunQueue queue_ ABSL_GUARDED_BY(mutex_);
-  int64_t growing_ ABSL_GUARDED_BY(mutex_) = 0;  // runs that go on and wait for more memory
+  RunsAside aside_ ABSL_GUARDED_BY(mutex_);
   FullQueue full_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, absl::Time> ends_ ABSL_GUARDED_BY(mutex_);  // of what runs, where it is expected
   std::vector<QueuedRun> leaving_ ABSL_GUARDED_BY(mutex_);

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "engine/runtime/devices/begun_run.h"
 #include "engine/runtime/devices/run.h"
 
 namespace tensord {
@@ -21,7 +23,8 @@ inline int PriorityClassOf(int32_t priority) {
   return std::clamp(priority, -kMostPriority, kMostPriority) + kMostPriority;
 }
 
-// A run that waits for a worker, or was taken by one. Only the queue changes the fields that it writes.
+// A run that waits for a worker, or was taken by one; it may wait again in its middle (runs_aside.h). Only the queue
+// changes the fields that it writes.
 struct QueuedRun {
   RunRequest request;
   absl::Time since;
@@ -29,9 +32,14 @@ struct QueuedRun {
   std::optional<int64_t> bytes;  // of device memory that it takes beside what is resident; absent: not known before
                                  // its sizes are bound
   CancelToken::Listener listener = 0;
-  int64_t promised = 0;         // of these, since it was taken
-  bool is_bound_first = false;  // it was taken before its bytes are known, and memory is bounded
-  absl::Status refusal;         // why it leaves the queue, where it is neither cancelled nor late
+  int64_t promised = 0;               // of these, since it was taken
+  bool is_bound_first = false;        // it was taken before its bytes are known, and memory is bounded
+  absl::Status refusal;               // why it leaves the queue or ends, where it is neither cancelled nor late
+  std::unique_ptr<BegunRun> begun;    // null: it has not, or cannot stop
+  int64_t stops = 0;                  // in its middle, so far
+  absl::Duration used;                // of workers, so far
+  int64_t wanted = 0;                 // bytes, as `bytes` counts them, without which it does not go on; 0: none
+  CompiledProgram::LeaveSized leave;  // withdraws it from the stage that it waits for; null: it waits for none
 
   bool is_known() const { return expected > absl::ZeroDuration(); }
   int64_t argument_bytes() const {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/runtime/compile/compile_pool.h"
 #include "engine/runtime/compile/compiled_program.h"
 #include "engine/runtime/devices/cancel_token.h"
 #include "engine/runtime/devices/device_events.h"
@@ -49,6 +50,9 @@ struct RunRequest {
   bool profile = false;
   SegmentTimes* segment_times = nullptr;  // to which the times of some runs are added; may be null
   DeviceEvents* events = nullptr;         // that count the run; may be null
+  // Binds what a run needs in its middle, on a device that prepares slowly; null: the run's thread does, as it does on
+  // other devices. Must outlive its work.
+  CompilePool* compile_pool = nullptr;
   // The programs that do not run, not even if they waited for the device before; may be null.
   const Quarantine* quarantine = nullptr;
   std::string tenant;    // who shares the device with others
@@ -68,9 +72,8 @@ absl::Status CheckWanted(const RunRequest& request);
 
 // Runs on the calling thread: binds, imports the arguments that are bytes of the host, runs, and exports the results
 // that are wanted there. Refuses a request that is cancelled or too late before it
-// starts, between its kernels or inside them. `done` is not called. `memory` as in CompiledProgram::Run.
-absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time,
-                                      const MemoryRequest& memory = nullptr);
+// starts, between its kernels or inside them. `done` is not called.
+absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time);
 
 }  // namespace tensord
 

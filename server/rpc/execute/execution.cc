@@ -175,6 +175,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.profile = message.profile() || request_->record().trace.is_sampled();
     run.segment_times = request_->parts().observers.segment_times;
     run.quarantine = request_->parts().programs.quarantine;
+    run.compile_pool = request_->parts().programs.compile_pool;
     run.tenant = request_->caller().tenant;
     run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().devices.max_priority));
     run.started = started_;

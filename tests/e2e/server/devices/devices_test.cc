@@ -187,5 +187,47 @@ TEST(DevicesTest, WhatPreparesSlowlyIsPreparedWhereProgramsAreCompiled) {
   EXPECT_EQ(RanOn(server, use), "cuda:0") << "made once";
 }
 
+// As many rows of x on f32[2,3] as its largest element says.
+v1::Graph CutMatrix() {
+  return GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 2 } shape { size: 3 } } }
+    nodes { name: "s" inputs: "x" reduce { kind: KIND_MAX dimensions: 0 dimensions: 1 } }
+    nodes { name: "k" inputs: "s" convert { dtype: DTYPE_I64 } }
+    nodes { name: "y" inputs: "x" inputs: "k" dynamic_truncate { dimension: 0 } }
+    nodes { name: "z" inputs: "y" inputs: "y" binary: BINARY_OP_ADD }
+    outputs { name: "z" value: "z" })");
+}
+
+TEST(DevicesTest, WhatARunNeedsInItsMiddleIsPreparedWhereProgramsAreCompiled) {
+  InProcessServer server(WithBoth({"default_device=cuda:0", "compiler.threads=1", "cuda.executors=1"}),
+                         VeiledCuda(true));
+  const auto with = [](v1::Graph graph, std::vector<float> values) {
+    v1::ExecuteRequest request = RequestOf(std::move(graph), {FloatTensor(std::move(values), {2, 3})});
+    request.mutable_options()->set_order(v1::MEMORY_ORDER_COLUMN_MAJOR);
+    return request;
+  };
+  std::vector<float> values;
+  ASSERT_EQ(RanOn(server, with(CutMatrix(), {0, -1, 1, -2, -3, -4}), &values), "cuda:0");
+  EXPECT_THAT(values, ElementsAre(0, 2, -6));
+  const v1::ExecuteRequest other = with(DoubleMatrix(), {0, 1, 2, 3, 4, 5});
+  ASSERT_EQ(RanOn(server, other), "cuda:0");
+
+  BlockedCompiler blocked(server);
+  const auto start = [&] {
+    return std::async(std::launch::async, [&] {
+      std::vector<float> cut;
+      EXPECT_EQ(RanOn(server, with(CutMatrix(), {0, -1, 2, -2, -3, -4}), &cut), "cuda:0");
+      return cut;
+    });
+  };
+  std::future<std::vector<float>> first = start(), second = start();
+  const DeviceExecutor& executor = **server.parts().executors->Find("cuda:0");
+  EXPECT_TRUE(WaitFor([&] { return executor.stats().running == 2; })) << "both wait for the stage";
+  EXPECT_EQ(RanOn(server, other), "cuda:0") << "and hold nothing that runs programs";
+  blocked.Release();
+  EXPECT_THAT(first.get(), ElementsAre(0, -2, 4, -4, -6, -8));
+  EXPECT_THAT(second.get(), ElementsAre(0, -2, 4, -4, -6, -8));
+}
+
 }  // namespace
 }  // namespace tensord

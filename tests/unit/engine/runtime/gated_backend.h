@@ -62,17 +62,19 @@ class Inbox {
   std::vector<T> values_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The hidden-memory backend with a test's code before each run and before memory is made of bytes of the host, what
-// tells that this memory is lost, what every run is refused with, and an op that it does not have. Set them before use.
+// The hidden-memory backend with a test's code before each run, each preparation, and before memory is made of bytes of
+// the host, what tells that this memory is lost, what every run is refused with, and an op that it does not have. Set
+// them before use.
 class GatedBackend final : public Backend {
  public:
   std::function<void()> before_run;
+  std::function<void()> before_prepare;
   std::function<void()> before_import;
   MemoryLoss loss;
   absl::Status fault;
   std::string lacks;
   bool prepares_slowly = false;
-  mutable std::vector<std::thread::id> prepared_on;  // the threads of Prepare, where that is slow; of one at a time
+  mutable std::vector<std::thread::id> prepared_on;  // the threads of Prepare, where that is slow; read it after them
 
   absl::string_view kind() const override { return "gated"; }
   DeviceDescription Describe() const override {
@@ -87,7 +89,11 @@ class GatedBackend final : public Backend {
   }
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const override {
-    if (prepares_slowly) prepared_on.push_back(std::this_thread::get_id());
+    if (before_prepare) before_prepare();
+    if (prepares_slowly) {
+      MutexLock lock(&preparing_);
+      prepared_on.push_back(std::this_thread::get_id());
+    }
     return inner_.Prepare(segments);
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
@@ -115,6 +121,7 @@ class GatedBackend final : public Backend {
 
  private:
   HiddenMemoryBackend inner_;
+  mutable Mutex preparing_;  // held where prepared_on grows
 };
 
 }  // namespace tensord

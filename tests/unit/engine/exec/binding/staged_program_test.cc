@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/exec/binding/staged_run.h"
 #include "engine/ir/graph_builder.h"
 #include "engine/ir/op_registry.h"
 #include "engine/ir/parser.h"
@@ -25,6 +27,7 @@
 #include "tests/testlib/reason_of.h"
 #include "tests/testlib/runs/compiled_run.h"
 #include "tests/testlib/runs/hidden_memory_backend.h"
+#include "tests/unit/engine/runtime/gated_backend.h"
 
 namespace tensord {
 namespace {
@@ -219,16 +222,20 @@ void ExpectPeakCovers(absl::string_view text, absl::Span<const ConcreteType> typ
   }
   const absl::InlinedVector<bool, 2> donated(types.size(), donate);
   std::vector<int64_t> asked;
-  const auto got = (*program)->Run(types, arguments, nullptr, nullptr, donated, {}, [&](int64_t peak_bytes) {
+  const MemoryRequest memory = [&](int64_t peak_bytes) {
     asked.push_back(peak_bytes);
     EXPECT_LE(backend.Memory().peak_in_use_bytes, peak_bytes) << "taken before it was asked for";
-    return absl::OkStatus();
-  });
+    return true;
+  };
+  const auto run = (*program)->staged()->Start(types, arguments, donated);
+  ASSERT_TRUE(run.ok()) << run.status();
+  const auto got = (*run)->GoOn({.check = nullptr, .memory = memory});
   ASSERT_TRUE(got.ok()) << got.status();
-  EXPECT_GE(got->peak_bytes, backend.Memory().peak_in_use_bytes);
+  ASSERT_TRUE(got->has_value());
+  EXPECT_GE((*got)->peak_bytes, backend.Memory().peak_in_use_bytes);
   ASSERT_FALSE(asked.empty());
   EXPECT_TRUE(std::is_sorted(asked.begin(), asked.end()));
-  EXPECT_EQ(asked.back(), got->peak_bytes);
+  EXPECT_EQ(asked.back(), (*got)->peak_bytes);
 }
 
 TEST(StagedProgramTest, WhatARunHasIsWhatItAskedFor) {
@@ -255,9 +262,58 @@ TEST(StagedProgramTest, AStageForWhichThereIsNoMemoryIsNotRun) {
   const std::vector<ConcreteType> types = {{DType::kI64, {2, 2}}, {DType::kI64, {}}};
   std::vector<BufferPtr> buffers;
   for (const ConcreteType& type : types) buffers.push_back(*backend.Allocate(type.num_bytes()));
-  const auto got = (*program)->Run(types, buffers, nullptr, nullptr, {}, {},
-                                   [](int64_t) { return Refuse(Refusal::kOutOfMemory, "no room"); });
-  EXPECT_EQ(ReasonOf(got.status()), "OUT_OF_MEMORY");
+  const auto run = (*program)->staged()->Start(types, buffers, {});
+  ASSERT_TRUE(run.ok()) << run.status();
+  const MemoryRequest memory = [](int64_t) { return Refuse(Refusal::kOutOfMemory, "no room"); };
+  EXPECT_EQ(ReasonOf((*run)->GoOn({.check = nullptr, .memory = memory}).status()), "OUT_OF_MEMORY");
+}
+
+TEST(StagedProgramTest, ARunStopsForAStageOrForMemoryAndGoesOnWithItsValues) {
+  GatedBackend backend;
+  backend.prepares_slowly = true;  // and so its preparations are counted
+  const auto program = Compile(ParsedGraph(kTwoCuts), {.device = "test:0"}, Fingerprint(), &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  std::mt19937_64 random(2);
+  const std::vector<Literal> values = {RandomLiteral({DType::kI64, {5, 4}}, Values::kIntegers, &random),
+                                       Literal::Scalar(int64_t{3})};
+  Graph typed = ParsedGraph(kTwoCuts);
+  const auto guards = InferTypes(&typed);
+  const auto want = EvaluateReference(typed, *guards, values);
+  ASSERT_TRUE(want.ok()) << want.status();
+  CompiledProgramPtr sized = *(*program)->ProgramFor({values[0].type(), values[1].type()}, nullptr);
+  ASSERT_NE(sized->staged(), nullptr);
+
+  int stages = 0, asked = 0;
+  size_t prepared = 0;
+  const MemoryRequest memory = [&asked](int64_t) { return ++asked % 2 == 0; };  // the second time
+  std::vector<BufferPtr> arguments;
+  for (const Literal& value : values) {
+    arguments.push_back(*backend.Import(value.bytes().data(), value.type().num_bytes(), nullptr));
+  }
+  std::unique_ptr<StagedRun> run = *sized->staged()->Start({values[0].type(), values[1].type()}, arguments, {});
+  std::optional<ProgramResults> results;
+  while (!results.has_value()) {
+    auto got = run->GoOn({.check = nullptr, .memory = memory, .binds_stages = false});
+    ASSERT_TRUE(got.ok()) << got.status();
+    results = *std::move(got);
+    std::optional<WantedStage> wanted = run->TakeWanted();
+    if (!wanted.has_value()) continue;
+    ++stages;
+    EXPECT_EQ(backend.prepared_on.size(), prepared) << "the run prepares nothing";
+    auto bound = wanted->make();
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    prepared = backend.prepared_on.size();
+    run->Bring(*std::move(bound));
+  }
+  EXPECT_EQ(stages, 2);
+  EXPECT_GE(asked, 2);
+  EXPECT_EQ(backend.prepared_on.size(), prepared);
+  ASSERT_EQ(results->buffers.size(), want->size());
+  for (size_t i = 0; i < want->size(); ++i) {
+    EXPECT_EQ(results->types[i], (*want)[i].type()) << i;
+    const auto bytes = *backend.Export(results->buffers[i]);
+    EXPECT_EQ(std::memcmp(bytes.get(), (*want)[i].bytes().data(), (*want)[i].bytes().size()), 0) << i;
+  }
 }
 
 TEST(StagedProgramTest, ConstantsAreOnTheDeviceOnceForAllStagesAndSizes) {
