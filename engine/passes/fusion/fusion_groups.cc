@@ -36,6 +36,9 @@ struct Growing {
   Space space;
   int32_t num_nodes = 0;
   int32_t num_operands = 0;                        // at most
+  int32_t num_stages = 0;                          // reductions on the longest way through it, at most
+  int32_t first_depth = -1;                        // the least of the groups that joined it, their only reader
+  int32_t first_stages = 0;                        // of those groups
   bool is_read_outside = false;                    // by a node that is in no group
   std::vector<std::pair<int32_t, int32_t>> reads;  // of other groups' values: node, operand
 };
@@ -52,6 +55,7 @@ class Partition {
         shapes_by_value_(static_cast<size_t>(graph.num_values())),
         group_of_(graph.nodes().size(), -1),
         depths_(graph.nodes().size()),
+        stages_(graph.nodes().size()),
         is_output_(static_cast<size_t>(graph.num_values())),
         is_read_(static_cast<size_t>(graph.num_values())) {
     for (const GraphOutput& output : graph.outputs()) is_output_[static_cast<size_t>(output.value.index)] = true;
@@ -205,12 +209,16 @@ class Partition {
     }
     const bool is_alone = is_group_deepest && ReadsInOrderAlone(node);
     if (is_alone) MarkReadOutside(node.operands[0]);
-    int32_t group = is_group_deepest && !is_alone ? JoinOperands(node, *own, depth) : -1;
+    int32_t stage = StageAfter(node, depth);
+    int32_t group = is_group_deepest && !is_alone && stage <= kMaxFusedStages ? JoinOperands(node, *own, depth) : -1;
     if (group < 0) {
+      stage = StageAfter(node, /*depth=*/-1);
       group = static_cast<int32_t>(groups_.size());
       groups_.push_back({.depth = depth + (is_group_deepest ? 1 : 0), .space = *own});
     }
     group_of_[static_cast<size_t>(n)] = group;
+    stages_[static_cast<size_t>(n)] = stage;
+    At(group).num_stages = std::max(At(group).num_stages, stage);
     ++At(group).num_nodes;
     for (size_t k = 0; k < node.operands.size(); ++k) {
       const FusionView& view = ViewOf(node.operands[k]);
@@ -220,6 +228,18 @@ class Partition {
       if (source >= 0) At(group).reads.emplace_back(n, static_cast<int32_t>(k));
       if (!IsLeaf(view.base)) ++At(group).num_operands;
     }
+  }
+
+  // Returns the reductions on the longest way to a node through the groups of a depth, its own included.
+  int32_t StageAfter(const Node& node, int32_t depth) {
+    int32_t stage = 0;
+    for (ValueId operand : node.operands) {
+      const ValueId source = ViewOf(operand).base;
+      const int32_t group = GroupOf(source);
+      if (group < 0 || At(group).depth != depth) continue;
+      stage = std::max(stage, stages_[static_cast<size_t>(graph_.producer(source))]);
+    }
+    return stage + (Is(*node.op, CoreOp::kReduce) ? 1 : 0);
   }
 
   // Tells whether a node is a sum along slow axes of a cheap result. By itself it goes through that in the order of
@@ -281,6 +301,7 @@ class Partition {
     gone.parent = into;
     grown.num_nodes += gone.num_nodes;
     grown.num_operands += gone.num_operands;
+    grown.num_stages = std::max(grown.num_stages, gone.num_stages);
     grown.is_read_outside = grown.is_read_outside || gone.is_read_outside;
     grown.reads.insert(grown.reads.end(), gone.reads.begin(), gone.reads.end());
     gone.reads.clear();
@@ -313,6 +334,11 @@ class Partition {
         At(group).num_operands + At(reader).num_operands > kMaxFusedOperands) {
       return;
     }
+    // Groups come by falling depth; those of one depth run side by side.
+    const int32_t beside = At(reader).first_depth == At(group).depth ? At(reader).first_stages : 0;
+    const int32_t first_stages = std::max(At(group).num_stages, beside);
+    const int32_t num_stages = At(reader).num_stages + first_stages - beside;
+    if (num_stages > kMaxFusedStages) return;
     std::optional<Space> space = Common(At(reader).space, At(group).space);
     if (!space.has_value()) return;
     for (const auto& [node, operand] : readers) {
@@ -320,7 +346,11 @@ class Partition {
       if (!IsInPlace(*space, NodeAt(node).operands[static_cast<size_t>(operand)])) return;
     }
     Absorb(group, reader);
-    At(reader).space = *std::move(space);
+    Growing& grown = At(reader);
+    grown.space = *std::move(space);
+    grown.num_stages = num_stages;
+    grown.first_depth = At(group).depth;
+    grown.first_stages = first_stages;
   }
 
   // Groups of one depth and space that read one tensor whole: it is read once for all of them.
@@ -412,6 +442,7 @@ class Partition {
   std::vector<Growing> groups_;
   std::vector<int32_t> group_of_;  // by node, before Root; -1: none
   std::vector<int32_t> depths_;    // by node that is in no group
+  std::vector<int32_t> stages_;    // by node that was placed in a group: as in MicroInstruction
   std::vector<bool> is_output_;    // by value
   std::vector<bool> is_read_;      // by value: some node reads it
 };

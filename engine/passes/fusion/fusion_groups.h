@@ -45,6 +45,10 @@ struct FusionGroups {
 
 // The most nodes of a group; beyond it compiling and registers cost more than memory does.
 inline constexpr int32_t kMaxFusedNodes = 1024;
+// The most reductions of a group that wait for one another. A kernel goes through its space once for each, and may have
+// to compute all before anew each time: with more, its code and the time to compile it grow with their square, to save
+// one trip to memory in so many.
+inline constexpr int32_t kMaxFusedStages = 8;
 inline constexpr int32_t kMaxFusedOperands = 128;  // read from outside; one that is read twice may count twice
 
 // Parts a typed graph into maximal groups, in time n log n. Between two groups there are edges in one direction only.
