@@ -10,6 +10,9 @@
 namespace tensord {
 namespace {
 
+// With more, NVRTC takes seconds for a kernel, and minutes for a thousand.
+constexpr int64_t kMostInlinedCalls = 48;
+
 struct Pieces {
   std::vector<CudaPiece> list;
   absl::flat_hash_map<absl::string_view, int> by_name;
@@ -43,14 +46,18 @@ void CudaPrelude::Use(absl::string_view name) {
   }
 }
 
-void CudaPrelude::CallOutOfLine(absl::string_view name) { out_of_line_.insert(AllPieces().by_name.at(name)); }
+void CudaPrelude::Call(absl::string_view name) {
+  Use(name);
+  called_.insert(AllPieces().by_name.at(name));
+  ++calls_;
+}
 
 std::string CudaPrelude::Text() const {
   std::string text;
   for (int position : used_) {
     const absl::string_view piece = AllPieces().list[static_cast<size_t>(position)].text;
     absl::StrAppend(&text,
-                    out_of_line_.contains(position)
+                    calls_ > kMostInlinedCalls && called_.contains(position)
                         ? absl::StrReplaceAll(piece, {{"TENSORD_FN", "__device__ __noinline__"}})
                         : std::string(piece),
                     "\n");

@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CUDA_CODEGEN_PRELUDE_H_
 #define TENSORD_BACKENDS_CUDA_CODEGEN_PRELUDE_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/container/btree_set.h"
@@ -31,12 +32,14 @@ class CudaPrelude {
   static bool Has(absl::string_view name);
   // Has(name) must hold.
   void Use(absl::string_view name);
-  // Calls a function from one place, where it would be inlined at so many that compiling takes minutes. Used already.
-  void CallOutOfLine(absl::string_view name);
+  // The same at each place that calls a function of more than a few instructions: where there are many such places
+  // their functions are not inlined, which would take the compiler minutes.
+  void Call(absl::string_view name);
   std::string Text() const;
 
  private:
-  absl::btree_set<int> used_, out_of_line_;  // positions in the tables, one after the other
+  absl::btree_set<int> used_, called_;  // positions in the tables, one after the other
+  int64_t calls_ = 0;
 };
 
 }  // namespace tensord

@@ -36,7 +36,7 @@ std::string FunctionName(CoreOp op, DType dtype) {
 
 std::string Function(CoreOp op, DType dtype, CudaPrelude* prelude) {
   std::string name = FunctionName(op, dtype);
-  prelude->Use(name);
+  IsCudaArithmetic(op, dtype) ? prelude->Use(name) : prelude->Call(name);
   return name;
 }
 
@@ -136,27 +136,18 @@ T Extreme(int sign) {
   }
 }
 
-// Tells whether an op is a few instructions.
-bool IsArithmetic(CoreOp op) {
+}  // namespace
+
+bool IsCudaArithmetic(CoreOp op, DType dtype) {
+  const bool is_extreme = op == CoreOp::kMaximum || op == CoreOp::kMinimum;
+  if (kComplexes.Contains(dtype) && (is_extreme || op == CoreOp::kAbs)) return false;
+  if (dtype == DType::kF64 && is_extreme) return false;
   static constexpr CoreOp kFew[] = {CoreOp::kNegate,   CoreOp::kConj,     CoreOp::kAbs,      CoreOp::kSign,
                                     CoreOp::kFloor,    CoreOp::kCeil,     CoreOp::kIsFinite, CoreOp::kNot,
                                     CoreOp::kReal,     CoreOp::kImag,     CoreOp::kMaximum,  CoreOp::kMinimum,
                                     CoreOp::kAdd,      CoreOp::kAnd,      CoreOp::kOr,       CoreOp::kXor,
                                     CoreOp::kSubtract, CoreOp::kMultiply, CoreOp::kComplex,  CoreOp::kRoundNearestEven};
   return std::find(std::begin(kFew), std::end(kFew), op) != std::end(kFew);
-}
-
-}  // namespace
-
-std::vector<std::string> CudaFunctions(const MicroProgram& program) {
-  std::vector<std::string> functions;
-  for (const MicroInstruction& instruction : program.instructions) {
-    if (instruction.kind != MicroKind::kUnary && instruction.kind != MicroKind::kBinary) continue;
-    if (IsArithmetic(instruction.op)) continue;
-    const DType of = program.instructions[static_cast<size_t>(instruction.operands[0])].dtype;
-    functions.push_back(FunctionName(instruction.op, of));
-  }
-  return functions;
 }
 
 absl::string_view CudaType(DType dtype) {
@@ -199,17 +190,17 @@ std::string CudaConvert(DType from, DType to, const std::string& x, CudaPrelude*
   }
   if (kHalves.Contains(to)) {
     if (from == DType::kF32) return Narrowed(to, x, prelude);
-    prelude->Use("RoundToOdd");
+    prelude->Call("RoundToOdd");
     std::string wide = x;
     if (kIntegers.Contains(from)) {
-      prelude->Use("IntegerToOdd");
+      prelude->Call("IntegerToOdd");
       wide = absl::StrCat("IntegerToOdd(", x, ")");
     }
     return Narrowed(to, absl::StrCat("RoundToOdd(", wide, ")"), prelude);
   }
   if (kIntegers.Contains(to) && !kIntegers.Contains(from)) {
     const std::string function = to == DType::kI32 ? "TruncateToI32" : "TruncateToI64";
-    prelude->Use(function);
+    prelude->Call(function);
     return absl::StrCat(function, "(", x, ")");
   }
   return absl::StrCat("(", CudaType(to), ")(", x, ")");

@@ -33,9 +33,8 @@ std::string CudaConvert(DType from, DType to, const std::string& x, CudaPrelude*
 // kCompare, kSelect, kClamp and kConvert.
 std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelude* prelude);
 
-// Returns the prelude's functions, by which unary and binary instructions are computed that are more than arithmetic:
-// one for each such instruction.
-std::vector<std::string> CudaFunctions(const MicroProgram& program);
+// Tells whether a unary or binary op on elements of a dtype is a few instructions of the device.
+bool IsCudaArithmetic(CoreOp op, DType dtype);
 
 // Returns the type of two neighbours of a half dtype in one register.
 std::string CudaPairType(DType dtype, CudaPrelude* prelude);

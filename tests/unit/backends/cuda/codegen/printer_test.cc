@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -116,6 +117,46 @@ TEST_F(CudaPrinterTest, FunctionsThatManyCallAreNotInlined) {
   EXPECT_TRUE(
       absl::StrContains(PrintCuda(many.program, many.options).source, "__device__ __noinline__ R TanReal(R x)"));
   ExpectCompiles(many, "sm_90");
+}
+
+// A chain of `count` steps from an operand on, each `step` of the value before.
+template <typename Step>
+MicroProgram ChainProgram(int64_t points, DType dtype, int count, const Step& step) {
+  MicroBuilder b(std::vector<MicroAxis>{{.size = points}});
+  const int32_t x = b.Load(dtype, MicroLevel::kFull), y = b.Load(dtype, MicroLevel::kFull);
+  int32_t value = x;
+  for (int i = 0; i < count; ++i) value = step(&b, value, y);
+  b.Result(value);
+  return b.Build();
+}
+
+// So do extremes of doubles and complex numbers and conversions that branch, which take seconds.
+TEST(CudaInliningTest, WhateverBranchesIsNotInlinedWhereManyCallIt) {
+  const auto source = [](DType dtype, int count, const auto& step) {
+    return PrintCuda(ChainProgram(1000, dtype, count, step), {}).source;
+  };
+  const auto largest = [](MicroBuilder* b, int32_t x, int32_t y) { return b->Binary(CoreOp::kMaximum, x, y); };
+  const auto smallest = [](MicroBuilder* b, int32_t x, int32_t y) { return b->Binary(CoreOp::kMinimum, x, y); };
+  const auto clamped = [](MicroBuilder* b, int32_t x, int32_t y) { return b->Clamp(y, x, y); };
+  const auto modulus = [](MicroBuilder* b, int32_t x, int32_t y) {
+    return b->Binary(CoreOp::kAdd, b->Convert(DType::kC128, b->Unary(CoreOp::kAbs, x)), y);
+  };
+  const auto there_and_back = [](MicroBuilder* b, int32_t x, int32_t) {
+    return b->Convert(DType::kI64, b->Convert(DType::kF16, x));
+  };
+  EXPECT_FALSE(absl::StrContains(source(DType::kC128, 40, largest), "__noinline__"));
+  EXPECT_FALSE(absl::StrContains(source(DType::kF32, 1000, largest), "__noinline__")) << "an instruction";
+  const std::string called[] = {source(DType::kC128, 100, largest), source(DType::kC64, 100, smallest),
+                                source(DType::kF64, 100, largest),  source(DType::kF64, 50, clamped),
+                                source(DType::kC128, 100, modulus), source(DType::kI64, 50, there_and_back)};
+  const char* const functions[] = {"MaximumComplex", "MinimumComplex", "MaximumReal",
+                                   "MinimumReal",    "AbsComplex",     "IntegerToOdd"};
+  for (size_t i = 0; i < std::size(called); ++i) {
+    const size_t at = called[i].find(std::string(" ") + functions[i] + "(");
+    ASSERT_NE(at, std::string::npos) << functions[i];
+    const std::string line = called[i].substr(called[i].rfind('\n', at) + 1, at - called[i].rfind('\n', at));
+    EXPECT_TRUE(absl::StrContains(line, "__noinline__")) << functions[i] << ": " << line;
+  }
 }
 
 // One instruction in place of several, where there is one.
