@@ -16,8 +16,12 @@ inline constexpr int64_t kLeastBlocksOfPart = 2;
 // are short, do no harm. Each part has blocks for every processor.
 int64_t CudaLaunchParts(double steps, int64_t blocks, const CudaOptions& options);
 
-// Returns the steps of an instruction in one point.
-double CudaSteps(const MicroInstruction& instruction);
+// Returns the steps of an instruction in one point, at most.
+double CudaSteps(const MicroProgram& program, int32_t instruction);
+
+// Tells whether the numbers decide how long a program takes (KernelText::varies): whether loops of its functions may
+// take a good part of a launch.
+bool CudaVaries(const MicroProgram& program, const CudaOptions& options);
 
 }  // namespace tensord
 

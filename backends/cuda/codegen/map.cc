@@ -65,7 +65,7 @@ class MapPrinter {
   double StepsOfPoint() const {
     double steps = 0;
     for (size_t v = 0; v < program_.instructions.size(); ++v) {
-      if (needed_[v] && IsPointwise(program_.instructions[v])) steps += CudaSteps(program_.instructions[v]);
+      if (needed_[v] && IsPointwise(program_.instructions[v])) steps += CudaSteps(program_, static_cast<int32_t>(v));
     }
     return steps;
   }

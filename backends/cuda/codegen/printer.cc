@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/printer.h"
 
+#include "backends/cuda/codegen/launch_parts.h"
 #include "backends/cuda/codegen/map.h"
 #include "backends/cuda/codegen/reduce.h"
 #include "backends/cuda/codegen/writer.h"
@@ -15,6 +16,7 @@ KernelText PrintCuda(const MicroProgram& program, const CudaOptions& options) {
   } else {
     PrintCudaMap(&writer, &kernel);
   }
+  kernel.varies = CudaVaries(program, options);
   kernel.source = writer.Source();
   return kernel;
 }

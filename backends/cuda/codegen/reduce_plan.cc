@@ -278,7 +278,7 @@ std::string CudaReducePlan::Describe() const {
 double StepsOfPass(const MicroProgram& program, const CudaPass& pass) {
   double steps = 0;
   for (const std::vector<int32_t>* const values : {&pass.values, &pass.reductions}) {
-    for (const int32_t v : *values) steps += CudaSteps(program.instructions[static_cast<size_t>(v)]);
+    for (const int32_t v : *values) steps += CudaSteps(program, v);
   }
   return steps;
 }

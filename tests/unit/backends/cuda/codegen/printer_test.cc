@@ -329,6 +329,51 @@ TEST(CudaLaunchTest, WhatTakesLongIsCut) {
   EXPECT_EQ(parts(VarianceProgram(int64_t{1} << 20, 200, DType::kF32)), 1);
 }
 
+// Some functions are loops.
+TEST(CudaLaunchTest, WhatTakesLongIsCutByWhatItsFunctionsTake) {
+  const auto printed = [](CoreOp op, DType dtype, int64_t points, int count) {
+    return PrintCuda(
+        ChainProgram(points, dtype, count, [&](MicroBuilder* b, int32_t x, int32_t y) { return b->Binary(op, x, y); }),
+        {});
+  };
+  struct Function {
+    CoreOp op;
+    DType dtype;
+    int64_t least_parts;  // of 46 of them in 2^27 points
+    bool varies;
+  };
+  const Function functions[] = {
+      {CoreOp::kPow, DType::kI64, 30, true},       {CoreOp::kPow, DType::kI32, 5, true},
+      {CoreOp::kPow, DType::kC128, 60, false},     {CoreOp::kPow, DType::kC64, 60, false},
+      {CoreOp::kPow, DType::kF64, 7, false},       {CoreOp::kRemainder, DType::kF64, 60, true},
+      {CoreOp::kRemainder, DType::kF32, 10, true}, {CoreOp::kRemainder, DType::kF16, 10, true},
+      {CoreOp::kRemainder, DType::kI64, 2, false}, {CoreOp::kAtan2, DType::kF64, 3, false},
+      {CoreOp::kDivide, DType::kI64, 2, false},    {CoreOp::kDivide, DType::kC128, 10, false}};
+  for (const Function& f : functions) {
+    SCOPED_TRACE(absl::StrCat(Def(f.op).name, " of ", Name(f.dtype)));
+    const KernelText many = printed(f.op, f.dtype, int64_t{1} << 27, 46);
+    ASSERT_EQ(many.launches.size(), 1u);
+    EXPECT_GE(many.launches[0].parts, f.least_parts);
+    EXPECT_EQ(many.varies, f.varies);
+    const KernelText one = printed(f.op, f.dtype, int64_t{1} << 16, 1);
+    EXPECT_EQ(one.launches[0].parts, 1);
+    EXPECT_FALSE(one.varies) << "however long it takes, that is no time";
+  }
+  for (const CoreOp op : {CoreOp::kAdd, CoreOp::kMultiply, CoreOp::kMaximum, CoreOp::kDivide}) {
+    EXPECT_EQ(printed(op, DType::kF32, int64_t{1} << 27, 46).launches[0].parts, 1) << Def(op).name;
+  }
+}
+
+TEST(CudaLaunchTest, ReductionsOfLoopsAreCutAndVary) {
+  MicroBuilder b({{.size = 1024, .is_reduced = true}, {.size = int64_t{1} << 20}});
+  const int32_t x = b.Load(DType::kF64, MicroLevel::kFull), y = b.Load(DType::kF64, MicroLevel::kFull);
+  b.Result(b.Reduce(ReduceKind::kSum, b.Binary(CoreOp::kRemainder, x, y)));
+  const KernelText kernel = PrintCuda(b.Build(), {});
+  ASSERT_EQ(kernel.launches.size(), 1u);
+  EXPECT_GE(kernel.launches[0].parts, 10);
+  EXPECT_TRUE(kernel.varies);
+}
+
 TEST(CudaLaunchTest, NothingIsLaunchedWhereThereIsNothingToCompute) {
   MicroBuilder b({{.size = 4, .is_reduced = true}, {.size = 0}});
   b.Result(b.Reduce(ReduceKind::kSum, b.Load(DType::kF32, MicroLevel::kFull)));
