@@ -33,6 +33,8 @@ class SmallKernel final : public MatrixKernel {
   }
   bool captures() const override { return true; }
   bool judges() const override { return takes_verdict_; }
+  // What judges is what goes on until it converges.
+  bool varies() const override { return takes_verdict_; }
   std::string Describe() const override { return absl::StrCat(lanes_, " lanes a matrix, ", loaded_->Describe()); }
 
  private:

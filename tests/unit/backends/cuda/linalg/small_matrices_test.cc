@@ -342,6 +342,23 @@ TEST_F(SmallMatricesTest, ARunWithoutRoomForItsVerdictIsRefused) {
   EXPECT_EQ(session.Run(**program, {address, address}, {}, {}).code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST_F(SmallMatricesTest, WhatIteratesSaysThatTheNumbersDecideHowLong) {
+  const std::shared_ptr<Context> context = Entered();
+  auto compiler = *KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
+  const KernelContext of = {.compiler = compiler.get(), .libraries = libraries_.get()};
+  BoundInstruction values{.op = &kSvdValuesDef};
+  values.operands.push_back({DType::kF64, {3, 3}});
+  values.results.push_back({DType::kF64, {3}});
+  const auto svd = MakeSmallSvd(values, of, kMostSweeps), eigh = MakeSmallEigh(values, of, kMostSweeps);
+  BoundInstruction factors = values;
+  factors.results = {{DType::kF64, {3, 3}}, {DType::kF64, {3, 3}}};
+  const auto qr = MakeSmallQr(factors, of);
+  ASSERT_TRUE(svd.ok() && eigh.ok() && qr.ok()) << svd.status() << eigh.status() << qr.status();
+  EXPECT_TRUE((*svd)->varies());
+  EXPECT_TRUE((*eigh)->varies());
+  EXPECT_FALSE((*qr)->varies());
+}
+
 // One sweep is too little for all but diagonal matrices.
 TEST_F(SmallMatricesTest, TheFirstMatrixThatDoesNotConvergeIsRefused) {
   const std::shared_ptr<Context> context = Entered();
