@@ -53,8 +53,8 @@ class Compilation {
   NvrtcProgram program_;
 };
 
-// Returns all of a kernel as text: a grid is not in the source where its last thread is the last one that is needed.
-std::string KeyOf(const KernelText& kernel) {
+// Returns a hash of all of a kernel: a grid is not in the source where its last thread is the last one that is needed.
+Fingerprint KeyOf(const KernelText& kernel) {
   std::string key = kernel.source;
   for (const CudaLaunch& launch : kernel.launches) {
     absl::StrAppend(&key, "\n", launch.entry, " ", launch.blocks, " ", launch.threads_per_block, " ",
@@ -65,7 +65,7 @@ std::string KeyOf(const KernelText& kernel) {
       absl::StrAppend(&key, " ", launch.unless_same->first, " ", launch.unless_same->second);
     }
   }
-  return key;
+  return Fingerprint::Of(key);
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ absl::Status KernelCompiler::ChooseArchitecture(int device) {
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(const KernelText& kernel) {
-  const std::string key = KeyOf(kernel);
+  const Fingerprint key = KeyOf(kernel);
   if (std::shared_ptr<const LoadedKernel> found = Find(key); found != nullptr) return found;
   const CubinStore::Source source{.text = kernel.source,
                                   .options = absl::MakeConstSpan(kCudaCompileOptions),
@@ -131,13 +131,13 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> KernelCompiler::Compile(cons
   return Keep(key, *std::move(loaded));
 }
 
-std::shared_ptr<const LoadedKernel> KernelCompiler::Find(const std::string& key) {
+std::shared_ptr<const LoadedKernel> KernelCompiler::Find(const Fingerprint& key) {
   MutexLock lock(&mutex_);
   const auto it = kernels_.find(key);
   return it == kernels_.end() ? nullptr : it->second.lock();
 }
 
-std::shared_ptr<const LoadedKernel> KernelCompiler::Keep(const std::string& key,
+std::shared_ptr<const LoadedKernel> KernelCompiler::Keep(const Fingerprint& key,
                                                          std::shared_ptr<const LoadedKernel> kernel) {
   MutexLock lock(&mutex_);
   std::weak_ptr<const LoadedKernel>& kept = kernels_[key];
@@ -146,7 +146,7 @@ std::shared_ptr<const LoadedKernel> KernelCompiler::Keep(const std::string& key,
   if (kernels_.size() >= sweep_at_) {
     const AllocatedBytes::Pause others;
     absl::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
-    sweep_at_ = std::max(sweep_at_, 2 * kernels_.size());
+    sweep_at_ = std::max(kFewKernels, 2 * kernels_.size());
   }
   return kernel;
 }

@@ -14,6 +14,7 @@
 #include "backends/cuda/compile/loaded_kernel.h"
 #include "backends/cuda/device/context.h"
 #include "backends/cuda/libraries/libraries.h"
+#include "engine/base/fingerprint.h"
 #include "engine/base/mutex.h"
 
 namespace tensord::cuda {
@@ -40,15 +41,17 @@ class KernelCompiler {
   absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const KernelText& kernel);
 
  private:
+  static constexpr size_t kFewKernels = 64;
+
   KernelCompiler(std::shared_ptr<Context> context, const Nvrtc* nvrtc, std::shared_ptr<CubinStore> cubins)
       : context_(std::move(context)), nvrtc_(nvrtc), cubins_(std::move(cubins)) {}
   absl::Status Describe();
   // Chooses machine code of the device, 90 for example; if NVRTC does not know it, PTX of the newest one that both
   // know.
   absl::Status ChooseArchitecture(int device);
-  std::shared_ptr<const LoadedKernel> Find(const std::string& key);
+  std::shared_ptr<const LoadedKernel> Find(const Fingerprint& key);
   // Keeps a kernel, unless another thread was quicker; returns the one that is kept.
-  std::shared_ptr<const LoadedKernel> Keep(const std::string& key, std::shared_ptr<const LoadedKernel> kernel);
+  std::shared_ptr<const LoadedKernel> Keep(const Fingerprint& key, std::shared_ptr<const LoadedKernel> kernel);
   absl::StatusOr<std::string> ImageOf(const std::string& source) const;
 
   const std::shared_ptr<Context> context_;
@@ -60,8 +63,8 @@ class KernelCompiler {
   bool is_ptx_ = false;
   CudaOptions printing_;
   Mutex mutex_;
-  absl::flat_hash_map<std::string, std::weak_ptr<const LoadedKernel>> kernels_ ABSL_GUARDED_BY(mutex_);  // by key
-  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;  // so many kernels that those that are gone are looked for
+  absl::flat_hash_map<Fingerprint, std::weak_ptr<const LoadedKernel>> kernels_ ABSL_GUARDED_BY(mutex_);
+  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = kFewKernels;  // so many kernels that those that are gone are looked for
 };
 
 }  // namespace tensord::cuda

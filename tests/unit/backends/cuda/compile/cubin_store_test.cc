@@ -333,6 +333,21 @@ TEST_F(CubinStoreTest, KernelsThatAreGoneAreNotTakenOffWhatANewOneTakes) {
   EXPECT_GE(least, 0);
 }
 
+TEST_F(CubinStoreTest, KernelsThatAreGoneHoldNoText) {
+  const std::shared_ptr<Context> context = Entered();
+  const auto compiler = KernelCompiler::Create(context, *libraries_->nvrtc(), CubinStore::InMemory());
+  ASSERT_TRUE(compiler.ok()) << compiler.status();
+  const std::string source =
+      absl::StrCat("// ", std::string(1 << 16, 'x'), "\nextern \"C\" __global__ void nothing() {}\n");
+  const auto compile = [&](int64_t blocks) {
+    return (*compiler)->Compile({.source = source, .launches = {{.entry = "nothing", .blocks = blocks}}});
+  };
+  ASSERT_TRUE(compile(1).ok());
+  const AllocatedBytes allocated;
+  for (int64_t blocks = 2; blocks < 40; ++blocks) ASSERT_TRUE(compile(blocks).ok());
+  EXPECT_LT(allocated.bytes(), 1 << 16);
+}
+
 // It may say of itself that it is of the same version.
 TEST_F(CubinStoreTest, AnotherBuildOfTheCompilerCompilesAnew) {
   const std::shared_ptr<Context> context = Entered();
