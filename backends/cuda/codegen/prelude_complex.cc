@@ -365,7 +365,7 @@ static __device__ __noinline__ void PairLog(c128 z, Pair* modulus, Pair* angle) 
   *angle = signbit(z.im) ? Minus(turn) : turn;
 }
 )"},
-    {"PowWide", "PairLog ExpWide LogWide MultiplyComplex",
+    {"PowWide", "PairLog ExpWide Expm1Wide LogWide MultiplyComplex",
      R"(// e^(b log a) has as many wrong digits as b log a has before its point, so there are more to begin with.
 static __device__ __noinline__ c128 PowWide(c128 a, c128 b) {
   if (b.re == 0 && b.im == 0) return c128{1.0, 0.0};
@@ -376,11 +376,14 @@ static __device__ __noinline__ c128 PowWide(c128 a, c128 b) {
   }
   Pair modulus, angle;
   PairLog(a, &modulus, &angle);
-  const Pair br = {b.re, 0.0}, bi = {b.im, 0.0};
+  // What so large a part gives is 0 or as good as infinite, and a phase without digits: it need not overflow.
+  const f64 most = 0x1p1000, by = 0x1p-100;
+  const Pair br = {fabs(b.re) > most ? b.re * by : b.re, 0.0}, bi = {fabs(b.im) > most ? b.im * by : b.im, 0.0};
   const Pair re = Plus(Times(br, modulus), Minus(Times(bi, angle)));
   const Pair im = Plus(Times(br, angle), Times(bi, modulus));
   const c128 power = ExpWide(c128{re.high, im.high});
-  const c128 rest = MultiplyComplex(power, c128{re.low, im.low});
+  // The low part of a large angle is many turns.
+  const c128 rest = MultiplyComplex(power, Expm1Wide(c128{re.low, im.low}));
   if (!isfinite(rest.re) || !isfinite(rest.im)) return power;
   return c128{power.re + rest.re, power.im + rest.im};
 }

@@ -68,6 +68,35 @@ TEST_F(EdgesTest, Integers) {
   }
 }
 
+// Of e^(b log a) the phase has no digits where b is so large; the modulus has all of them.
+TEST_F(EdgesTest, ComplexPowersOfLargeExponents) {
+  using C = std::complex<double>;
+  std::vector<C> a, b;
+  const auto add = [&](C base, C exponent) { a.push_back(base), b.push_back(exponent); };
+  const auto expect_moduli = [&](absl::string_view dtype) {
+    Same(absl::StrCat("  %c = convert(%a) {dtype = ", dtype, "}\n  %d = convert(%b) {dtype = ", dtype,
+                      "}\n  %p = pow(%c, %d)\n  %y = abs(%p)"),
+         {LiteralOf(a), LiteralOf(b)}, {.ulps = 4});
+  };
+  const auto add_large = [&](double exponent) {
+    for (const C base : {C(0, 1), C(0, -1), C(-1, 0), C(1, 0)}) add(base, exponent), add(base, -exponent);
+    add(2, {3, exponent});        // 8
+    add({0, 1}, {exponent, 1});   // e^(-pi/2)
+    add({0, 1}, {0, exponent});   // 0
+    add({0, -1}, {0, exponent});  // infinite
+  };
+  for (const double exponent : {1e9, 1e15, 1e17, 1e25}) add_large(exponent);
+  expect_moduli("c64");
+  for (const double exponent : {1e100, 1e300, 1e308}) add_large(exponent);
+  for (const double exponent : {1e307, -1e307}) add(1e300, exponent), add(0.5, exponent);
+  expect_moduli("c128");
+  // The CPU has the phase to some 1e-4 here.
+  Same("  %y = pow(%a, %b)",
+       {LiteralOf(std::vector<C>{{0, 1}, {0, 1}, {-1, 0}, {0, -1}}),
+        LiteralOf(std::vector<C>{1e15, 1e15 + 1, 1e15 + 1, 1e15 + 3})},
+       {.norm_relative = 1e-3});
+}
+
 TEST_F(EdgesTest, Conversions) {
   const std::vector<double> reals = {kNot,
                                      kInf,
