@@ -103,9 +103,10 @@ class FftKernel final : public Kernel {
     shape.from = type->dtype;
     shape.in = step.kind == FftKind::kRfft ? real : complex;
     shape.out = step.kind == FftKind::kIrfft ? real : complex;
-    RETURN_IF_ERROR(MakeStep(shape, step, factor, context));
     type->shape[axis] = shape.out_length;
     type->dtype = shape.out;
+    if (shape.axis.lines == 0) return absl::OkStatus();  // another axis has size 0, and a later step fills it up
+    RETURN_IF_ERROR(MakeStep(shape, step, factor, context));
     const std::optional<int64_t> bytes = NumBytes(type->dtype, type->shape);
     if (!bytes.has_value()) {
       return Refuse(Refusal::kShapeOverflow, absl::StrCat("the transform along axis ", step.axis, " yields ",

@@ -77,6 +77,22 @@ TEST_F(CudaFftTest, SizesOfNothingAndOne) {
   ExpectTransform(backend.get(), {DType::kC128, {3, 4}}, "ifft", {});
 }
 
+// Lines of nothing are filled up with zeros, along whichever axis comes first.
+TEST_F(CudaFftTest, AxesOfNothingBesideOthers) {
+  const std::unique_ptr<Backend> backend = Made();
+  ExpectTransform(backend.get(), {DType::kC64, {0, 3}}, "fft", {0}, {4});
+  for (const std::vector<int64_t>& axes : {std::vector<int64_t>{0, 1}, std::vector<int64_t>{1, 0}}) {
+    for (const Shape& shape : {Shape{0, 5}, Shape{5, 0}, Shape{0, 0}}) {
+      ExpectTransform(backend.get(), {DType::kC64, shape}, "fft", axes, {4, 5});
+      ExpectTransform(backend.get(), {DType::kF32, shape}, "ifft", axes, {4, 5}, "ortho");
+      ExpectTransform(backend.get(), {DType::kF64, shape}, "rfft", axes, {4, 5});
+      ExpectTransform(backend.get(), {DType::kC128, shape}, "irfft", axes, {4, 5});
+    }
+  }
+  ExpectTransform(backend.get(), {DType::kC64, {0, 0, 3}}, "fft", {0, 1, 2}, {2, 3, 3});
+  ExpectTransform(backend.get(), {DType::kF64, {0, 3, 0}}, "rfft", {2, 1, 0}, {2, 1, 3});
+}
+
 TEST_F(CudaFftTest, ALineThatIsNotFiniteIsAlone) {
   const std::unique_ptr<Backend> backend = Made();
   const ConcreteType type = {DType::kC128, {8, 3}};
