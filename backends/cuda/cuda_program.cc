@@ -10,11 +10,14 @@
 #include "engine/base/refusal.h"
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
+#include "engine/exec/memory/block_placement.h"
 
 namespace tensord::cuda {
 namespace {
 
 constexpr int64_t kVerdictBytes = sizeof(uint64_t);
+// Of scratch: workspaces of libraries lie there, and want what cuMemAlloc gives. The plan aligns to kBufferAlignment.
+constexpr int64_t kScratchAlignment = 256;
 
 absl::string_view WrittenName(const SegmentInstruction& segment) {
   return segment.written == nullptr ? segment.bound.op->name : segment.written->name;
@@ -85,7 +88,10 @@ absl::Status CudaProgram::Enqueue(size_t position, const Memory& memory, CuStrea
                 .stream = stream,
                 .handles = handles,
                 .pace = pace};
-  if (!memory.scratch.empty()) launch.scratch = reinterpret_cast<CuAddress>(memory.scratch[position]);
+  if (!memory.scratch.empty()) {
+    constexpr CuAddress kMask = kScratchAlignment - 1;
+    launch.scratch = (reinterpret_cast<CuAddress>(memory.scratch[position]) + kMask) & ~kMask;
+  }
   if (step.verdict >= 0) {
     launch.verdict = memory.workspace + static_cast<CuAddress>(verdicts_offset_bytes_ + step.verdict * kVerdictBytes);
   }
@@ -122,6 +128,11 @@ absl::Status CudaProgram::Judge(absl::Span<const uint64_t> verdicts) const {
 std::string CudaProgram::DescribeReplay() const {
   const size_t nodes = graphs_->num_nodes();
   return nodes == 0 ? "" : absl::StrCat("replayed as one graph of ", nodes, " nodes");
+}
+
+int64_t CudaProgram::scratch_bytes(size_t position) const {
+  const int64_t bytes = steps_[position].kernel->scratch_bytes();
+  return bytes == 0 ? 0 : bytes + kScratchAlignment - kBufferAlignment;
 }
 
 int64_t CudaProgram::workspace_bytes() const {

@@ -65,7 +65,7 @@ class CudaProgram final : public PreparedSession {
   // Returns the first refusal, with its node, that a run's verdicts make.
   absl::Status Judge(absl::Span<const uint64_t> verdicts) const;
 
-  int64_t scratch_bytes(size_t position) const override { return steps_[position].kernel->scratch_bytes(); }
+  int64_t scratch_bytes(size_t position) const override;
   int64_t workspace_bytes() const override;
   std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
   std::string DescribeReplay() const override;

@@ -8,6 +8,9 @@
 
 namespace tensord::cuda::host {
 
+// The alignment of a library's workspace: that of cuMemAlloc, from which programs take it as a rule.
+inline constexpr size_t kWorkspaceAlignment = 256;
+
 // Returns the bytes behind a device pointer that a library was given; null if some of them are in no allocation, or the
 // address is no multiple of `alignment`.
 inline char* RevealRange(const void* pointer, size_t bytes, size_t alignment) {

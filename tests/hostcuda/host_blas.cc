@@ -446,7 +446,9 @@ HOST_CUDA_EXPORT BlasResult cublasLtMatmul(BlasLtHandle handle, BlasLtMatmulDesc
   const char* const from_b = Reveal(product.b, b, chosen.alignments[1]);
   const char* const from_c = Reveal(product.c, c, chosen.alignments[2]);
   char* const to = Reveal(product.d, d, chosen.alignments[3]);
-  char* const work = chosen.workspace_bytes == 0 ? nullptr : host::RevealRange(workspace, chosen.workspace_bytes, 16);
+  char* const work = chosen.workspace_bytes == 0
+                         ? nullptr
+                         : host::RevealRange(workspace, chosen.workspace_bytes, host::kWorkspaceAlignment);
   if (from_a == nullptr || from_b == nullptr || from_c == nullptr || to == nullptr) return kBlasInvalidValue;
   if (chosen.workspace_bytes > 0 && work == nullptr) return kBlasInvalidValue;
   const char* const bias =

@@ -288,7 +288,7 @@ HOST_CUDA_EXPORT FftResult cufftXtExec(FftPlan handle, void* in, void* out, int 
   if (from == nullptr || to == nullptr) return kFftInvalidValue;
   char* work = nullptr;
   if (!plan->allocates) {
-    work = host::RevealRange(plan->work, plan->work_bytes, 16);
+    work = host::RevealRange(plan->work, plan->work_bytes, host::kWorkspaceAlignment);
     if (work == nullptr) return kFftInvalidValue;
   }
   auto shared = std::make_shared<const Plan>(*plan);

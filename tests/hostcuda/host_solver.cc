@@ -197,7 +197,7 @@ HOST_CUDA_EXPORT SolverResult cusolverDnXgeqrf(SolverHandle handle, SolverParams
     const T* const from_tau = RevealVector<T>(tau, k);                                                                \
     int* const to_info = RevealVector<int>(info, 1);                                                                  \
     const size_t bytes = static_cast<size_t>(8 * n + 1) * sizeof(T);                                                  \
-    char* const filled = host::RevealRange(work, bytes, alignof(T));                                                  \
+    char* const filled = host::RevealRange(work, bytes, host::kWorkspaceAlignment);                                   \
     if (at == nullptr || from_tau == nullptr || to_info == nullptr || filled == nullptr) return kSolverInvalidValue;  \
     return EnqueueWork(handle, __func__, filled, bytes, to_info,                                                      \
                        [=] { return Lapack::Orgqr(m, n, k, at, lda, from_tau); });                                    \

@@ -147,7 +147,7 @@ inline SolverResult TellWork(const Call& call, const Matrix& a, size_t* device_b
 // Checks the workspaces of a call, and fills the host's at once. `device` is then what its stream fills.
 inline bool TakeWork(const Workspace& needed, void* device_work, size_t device_bytes, void* host_work,
                      size_t host_bytes, char** device) {
-  *device = host::RevealRange(device_work, needed.device_bytes, 16);
+  *device = host::RevealRange(device_work, needed.device_bytes, host::kWorkspaceAlignment);
   if (*device == nullptr || device_bytes < needed.device_bytes) return false;
   if (host_work == nullptr || host_bytes < needed.host_bytes) return false;
   std::memset(host_work, 0xA5, needed.host_bytes);

@@ -22,7 +22,7 @@ namespace tensord::cuda {
 struct Launch {
   absl::Span<const CuAddress> operands;
   absl::Span<const CuAddress> results;
-  CuAddress scratch = 0;              // scratch_bytes(), aligned to 64; 0 if the kernel asked for none
+  CuAddress scratch = 0;              // scratch_bytes(), aligned to 256; 0 if the kernel asked for none
   CuAddress workspace = 0;            // workspace_bytes(), aligned to 256; the same memory for all kernels of a session
   CuAddress verdict = 0;              // of a kernel that judges: a word with kNoVerdict
   CuStream stream = nullptr;          // to enqueue on

@@ -93,6 +93,18 @@ TEST_F(CudaFftTest, AxesOfNothingBesideOthers) {
   ExpectTransform(backend.get(), {DType::kF64, {0, 3, 0}}, "rfft", {2, 1, 0}, {2, 1, 3});
 }
 
+// Behind a tensor of 960 bytes: a run's memory is aligned to 64, and cuFFT wants more.
+TEST_F(CudaFftTest, WorkspacesBesideOtherTensorsAreAligned) {
+  const std::unique_ptr<Backend> backend = Made();
+  const ConcreteType type = {DType::kC64, {40, 3}};
+  ExpectAsOnCpu(backend.get(),
+                absl::StrCat("graph \"g\" {\n  %x = input : ", ToString(type),
+                             "\n  %n = negate(%x)\n  %m = tensord.fft.v1.Fft(%n) {kind = fft, axes = [0]}\n"
+                             "  %p = multiply(%m, %n)\n  %y = tensord.fft.v1.Fft(%p) {kind = fft, axes = [0, 1]}\n"
+                             "  output \"y\" = %y\n}"),
+                {RandomLiteral(type, Values::kModest, &random_)}, {.norm_relative = 4e-6, .least_norm = 1});
+}
+
 TEST_F(CudaFftTest, ALineThatIsNotFiniteIsAlone) {
   const std::unique_ptr<Backend> backend = Made();
   const ConcreteType type = {DType::kC128, {8, 3}};

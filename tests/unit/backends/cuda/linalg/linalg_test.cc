@@ -213,6 +213,29 @@ TEST_F(CudaLinalgTest, DeterminantsAreThoseOfTheCpu) {
   ExpectAsOnCpu(backend.get(), TextOf("TriangularDeterminant", 3, {edges}), {edges}, {});
 }
 
+// Beside a tensor of 92,480 bytes: a run's memory is aligned to 64, and cuSOLVER wants more.
+TEST_F(CudaLinalgTest, WorkspacesBesideOtherTensorsAreAligned) {
+  const std::unique_ptr<Backend> backend = Made();
+  const Literal a = RandomPositiveDefinite(DType::kF64, {34, 34}, &small_random_);
+  const Literal b = RandomMatrices(DType::kF64, {34, 340}, &small_random_);
+  struct Call {
+    absl::string_view op;
+    int results, square;
+  };
+  for (const auto& [op, results, square] :
+       {Call{"Cholesky", 1, 0}, Call{"HouseholderQr", 2, 0}, Call{"Qr", 2, 0}, Call{"Eigh", 2, 1}, Call{"Svd", 3, 0}}) {
+    constexpr absl::string_view kProduct = ") {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}\n";
+    const auto run =
+        Run(backend.get(),
+            absl::StrCat("graph \"g\" {\n  %a = input : f64[34,34]\n  %b = input : f64[34,340]\n",
+                         "  %q = dot_general(%a, %b", kProduct, "  %c", results > 1 ? absl::StrCat(":", results) : "",
+                         " = tensord.linalg.v1.", op, "(%a)\n  %y = dot_general(%c",
+                         results > 1 ? absl::StrCat(":", square) : "", ", %q", kProduct, "  output \"y\" = %y\n}"),
+            {a, b});
+    EXPECT_TRUE(run.ok()) << op << run.status();
+  }
+}
+
 TEST_F(CudaLinalgTest, MatricesWithoutElements) {
   const std::unique_ptr<Backend> backend = Made();
   const Literal kEmpty[] = {Matrices({}, {0, 0}), Matrices({}, {0, 0, 2}), Matrices({}, {3, 3, 0}),
