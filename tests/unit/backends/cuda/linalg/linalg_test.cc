@@ -7,6 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "backends/cuda/linalg/equilibrate_text.h"
+#include "gmock/gmock.h"
 #include "tests/testlib/numbers/linalg_properties.h"
 #include "tests/testlib/numbers/literal_of.h"
 #include "tests/unit/backends/cuda/beside_cpu.h"
@@ -211,6 +213,57 @@ TEST_F(CudaLinalgTest, DeterminantsAreThoseOfTheCpu) {
   }
   const Literal edges = Matrices({0, 0, 0, 0, -1e300, 0, 0, 0, 1e300, kNaN, 0, 0, 0, 1, 0, 0, 0, 2}, {3, 3, 2});
   ExpectAsOnCpu(backend.get(), TextOf("TriangularDeterminant", 3, {edges}), {edges}, {});
+}
+
+// Of more rows than a block factors: many blocks look through each matrix.
+TEST_F(CudaLinalgTest, LargeMatricesAreEquilibratedAsOnTheCpu) {
+  const std::unique_ptr<Backend> backend = Made();
+  for (const DType dtype : kLinalgDTypes) {
+    const bool is_single = SizeOf(RealPartOf(dtype)) == 4;
+    for (const int64_t n : {33, 150}) {
+      // As it is; rows and columns far apart; one beside a NaN; zeros; a row and a column of zeros; parts far apart.
+      Literal a = RandomMatrices(dtype, {n, n, 6}, &small_random_);
+      VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+        if constexpr (std::is_floating_point_v<T> || ComplexElement<T>) {
+          using Real = decltype(std::real(T()));
+          const Real large = static_cast<Real>(is_single ? 0x1p100 : 0x1p900);
+          const auto values = a.mutable_values<T>();
+          const auto at = [&](int64_t row, int64_t column, int64_t matrix) -> T& {
+            return values[static_cast<size_t>(row + (column + matrix * n) * n)];
+          };
+          for (int64_t k = 0; k < n; ++k) {
+            for (const int64_t matrix : {1, 2, 4, 5}) at(n - 1, k, matrix) *= large;
+            for (const int64_t matrix : {1, 2, 4}) at(k, n / 2, matrix) /= large;
+            for (int64_t row = 0; row < n; ++row) at(row, k, 3) = T(0);
+            at(3, k, 4) = at(k, 5, 4) = T(0);
+          }
+          at(n - 2, 7, 2) = T(std::numeric_limits<Real>::quiet_NaN());
+          if constexpr (ComplexElement<T>) at(n - 1, 9, 5) = T(large, 1 / large);
+        }
+      });
+      ExpectAsOnCpu(backend.get(), TextOf("Equilibrate", 2, {a}), {a}, {});
+    }
+  }
+}
+
+// A launch cannot be stopped: none leaves a large matrix to a few blocks.
+TEST_F(CudaLinalgTest, AllBlocksEquilibrateALargeMatrix) {
+  constexpr int64_t kSize = 46000, kBlocks = 2112;
+  for (const DType dtype : kLinalgDTypes) {
+    const KernelText text = EquilibrateText(dtype, kSize, 1, kBlocks);
+    int over_entries = 0;
+    for (const CudaLaunch& launch : text.launches) {
+      if (launch.blocks_of_part() < kBlocks) {
+        EXPECT_THAT(launch.entry, testing::AnyOf("equilibrate_clear", "equilibrate_far", "equilibrate_sum"))
+            << "it goes over rows, and not over entries";
+        continue;
+      }
+      ++over_entries;
+      const int64_t blocks_of_entries = launch.parts > 1 ? launch.blocks : kBlocks;
+      EXPECT_LE(kSize * kSize / blocks_of_entries, int64_t{1} << 20) << launch.entry;
+    }
+    EXPECT_GE(over_entries, 5);
+  }
 }
 
 // Beside a tensor of 92,480 bytes: a run's memory is aligned to 64, and cuSOLVER wants more.
