@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cuda {
@@ -74,28 +76,28 @@ absl::Status AddressRange::Back(int64_t offset, int64_t size_bytes, int64_t exte
   });
 }
 
+// What may throw comes before a call of the driver, or behind the one that undoes it.
 absl::Status AddressRange::AddExtent(int64_t begin, int64_t size_bytes) {
   const Driver& driver = context_->driver();
   const size_t bytes = static_cast<size_t>(size_bytes);
   const CuAddress address = begin_ + static_cast<CuAddress>(begin);
+  const auto extent = extents_.emplace(begin, size_bytes).first;
+  absl::Cleanup forget = [&] { extents_.erase(extent); };
   CuAllocation memory = 0;
   RETURN_IF_ERROR(context_->Check(driver.cuMemCreate(&memory, bytes, &kind_, 0), "cuMemCreate"));
-  const absl::Status mapped = context_->Check(driver.cuMemMap(address, bytes, 0, memory, 0), "cuMemMap");
-  // The mapping keeps it.
-  const absl::Status released = context_->Check(driver.cuMemRelease(memory), "cuMemRelease");
-  RETURN_IF_ERROR(mapped);
+  const CuResult mapped = driver.cuMemMap(address, bytes, 0, memory, 0);
+  const CuResult released = driver.cuMemRelease(memory);  // the mapping keeps it
+  RETURN_IF_ERROR(context_->Check(mapped, "cuMemMap"));
   CuMemAccessDesc access;
   access.location = kind_.location;
-  absl::Status accessible = released;
-  if (released.ok()) {
-    accessible = context_->Check(driver.cuMemSetAccess(address, bytes, &access, 1), "cuMemSetAccess");
-  }
-  if (!accessible.ok()) {
+  const CuResult accessible = released == kCuSuccess ? driver.cuMemSetAccess(address, bytes, &access, 1) : kCuSuccess;
+  if (released != kCuSuccess || accessible != kCuSuccess) {
     driver.cuMemUnmap(address, bytes);
-    if (!released.ok()) driver.cuMemRelease(memory);
-    return accessible;
+    if (released != kCuSuccess) driver.cuMemRelease(memory);
+    RETURN_IF_ERROR(context_->Check(released, "cuMemRelease"));
+    return context_->Check(accessible, "cuMemSetAccess");
   }
-  extents_[begin] = size_bytes;
+  std::move(forget).Cancel();
   backed_bytes_ += size_bytes;
   return absl::OkStatus();
 }

@@ -79,8 +79,10 @@ absl::StatusOr<CuAddress> DevicePool::TakeLocked(int64_t bytes) {
   CuAddress address = 0;
   RETURN_IF_ERROR(
       context_->Check(context_->driver().cuMemAlloc_v2(&address, static_cast<size_t>(bytes)), "cuMemAlloc"));
-  ++stats_.allocated;
+  absl::Cleanup free = [&] { context_->driver().cuMemFree_v2(address); };
   pieces_[static_cast<int64_t>(address)] = bytes;
+  std::move(free).Cancel();
+  ++stats_.allocated;
   return address;
 }
 
@@ -102,12 +104,14 @@ absl::StatusOr<int64_t> DevicePool::TakeAtLocked(End end, int64_t bytes) {
     return Refuse(Refusal::kOutOfMemory,
                   absl::StrCat("the device has no ", bytes, " bytes of addresses in one piece; free tensors"));
   }
+  absl::Cleanup give_back = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    pieces_.erase(*offset);
+    FreeHoleLocked(*offset, bytes);
+  };
   pieces_[*offset] = bytes;
-  const absl::Status backed = BackLocked(end, *offset, bytes);
-  if (backed.ok()) return *offset;
-  pieces_.erase(*offset);
-  FreeHoleLocked(*offset, bytes);
-  return backed;
+  RETURN_IF_ERROR(BackLocked(end, *offset, bytes));
+  std::move(give_back).Cancel();
+  return *offset;
 }
 
 std::optional<int64_t> DevicePool::TakeHoleLocked(End end, int64_t bytes) {
