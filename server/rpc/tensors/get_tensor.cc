@@ -22,6 +22,7 @@
 #include "server/rpc/calls/reading_turn.h"
 #include "server/rpc/calls/request_wait.h"
 #include "server/rpc/calls/served_call.h"
+#include "server/rpc/calls/while_wanted.h"
 #include "server/rpc/tensors/named_tenancy.h"
 #include "server/rpc/tensors/reordered_tensor.h"
 #include "server/rpc/tensors/tensor_part.h"
@@ -65,6 +66,8 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
  private:
+  static constexpr char kForWhat[] = "the tensor was copied";
+
   void OnWriteDone(bool ok) override {
     call_.record().stages.End(Stage::kSend);
     Continue([this, ok]() -> absl::Status {
@@ -114,8 +117,8 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   absl::Status WriteInTurn() {
     return InReadingTurn(
-        call_, call_.DeadlineOf(SteadyNow()), "the tensor was copied",
-        [this] { EndUnless([this] { return WriteNext(); }); }, [this](const absl::Status& status) { End(status); });
+        call_, call_.DeadlineOf(SteadyNow()), kForWhat, [this] { EndUnless([this] { return WriteNext(); }); },
+        [this](const absl::Status& status) { End(status); });
   }
 
   absl::Status Claim(grpc::ByteBuffer* bytes) {
@@ -154,10 +157,12 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void EndWait() {
     call_.record().stages.End(Stage::kAwait);
     call_.open().At(Stage::kEncode);
-    if (!IsCopied()) return Continue([this] { return Begin(); });
-    const absl::Status turn = InReadingTurn(
-        call_, call_.DeadlineOf(SteadyNow()), "the tensor was copied", [this] { Continue([this] { return Begin(); }); },
-        [this](const absl::Status& status) { End(status); });
+    const auto begin = [this] {
+      Continue([this] { return WhileWanted(call_, kForWhat, [this] { return Begin(); }); });
+    };
+    if (!IsCopied()) return begin();
+    const absl::Status turn = InReadingTurn(call_, call_.DeadlineOf(SteadyNow()), kForWhat, begin,
+                                            [this](const absl::Status& status) { End(status); });
     if (!turn.ok()) End(turn);
   }
 
@@ -263,8 +268,15 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   // Returns bytes of the tensor in the wanted order, in memory of the host.
   absl::StatusOr<std::shared_ptr<const void>> BytesAt(int64_t position, int64_t size) {
-    if (reordered_ == nullptr) return backend_->Export(Buffer::View(tensor_.buffer, position, size));
-    return std::shared_ptr<const void>(reordered_, static_cast<const char*>(reordered_.get()) + position);
+    if (reordered_ != nullptr) {
+      return std::shared_ptr<const void>(reordered_, static_cast<const char*>(reordered_.get()) + position);
+    }
+    std::shared_ptr<const void> bytes;
+    RETURN_IF_ERROR(WhileWanted(call_, kForWhat, [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(bytes, backend_->Export(Buffer::View(tensor_.buffer, position, size)));
+      return absl::OkStatus();
+    }));
+    return bytes;
   }
 
   absl::Status WriteNext() {

@@ -19,6 +19,7 @@
 #include "server/rpc/calls/polling_threads.h"
 #include "server/rpc/calls/reading_turn.h"
 #include "server/rpc/calls/served_call.h"
+#include "server/rpc/calls/while_wanted.h"
 #include "server/rpc/tensors/named_tenancy.h"
 #include "server/rpc/tensors/read_ahead.h"
 #include "server/rpc/tensors/tensor_part.h"
@@ -49,6 +50,8 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
  private:
+  static constexpr char kForWhat[] = "the tensor was copied";
+
   void OnReadDone(bool ok) override {
     if (stall_ != nullptr) stall_->Progress();
     absl::Status room = ok ? MakeRoom(static_cast<int64_t>(ahead_.next()->Length())) : absl::OkStatus();
@@ -65,13 +68,46 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     for (; step.found == ReadAhead::Found::kMessage; step = ahead_.Continue(bytes)) {
       if (step.reads) StartRead(ahead_.next());
       if (!step.refused.ok()) return bytes->Length() == 0 ? End(step.refused) : WaitForRoom(bytes);
-      const int64_t size = static_cast<int64_t>(bytes->Length());
-      const absl::Status taken = Take(bytes);
-      LeaveRoom(size);
-      if (!taken.ok()) return End(taken);
-      if (shared_.size_bytes >= kLongBytes) return TakeSharedInTurn();
+      if (!TakeOne(bytes)) return;
     }
     if (step.found == ReadAhead::Found::kEnd) End(AtEnd());
+  }
+
+  // Tells whether the message is done with and the upload goes on. Otherwise somebody else works, or all is over.
+  bool TakeOne(grpc::ByteBuffer* bytes) {
+    const int64_t size = static_cast<int64_t>(bytes->Length());
+    const absl::Status taken = Take(bytes);
+    if (taken.ok() && left_ != nullptr) {
+      left_bytes_ = size;
+      DoLeftInTurn();
+      return false;
+    }
+    LeaveRoom(size);
+    if (!taken.ok()) End(taken);
+    return taken.ok();
+  }
+
+  // Nobody else works meanwhile. That it waits for its turn, and for the device, is not the client's fault.
+  void DoLeftInTurn() {
+    if (call_.cancel()->cancelled()) return End(Cancelled());
+    if (stall_ != nullptr) stall_->Pause();
+    const absl::Status turn = InReadingTurn(
+        call_, call_.DeadlineOf(SteadyNow()), kForWhat, [this] { DoLeft(); },
+        [this](const absl::Status& status) { End(status); });
+    if (turn.ok()) return;
+    if (part_.header() != nullptr) return End(turn);
+    call_.parts().admission.alarms->Set(SteadyNow() + kAskAgain, [this] { DoLeftInTurn(); });
+  }
+  void DoLeft() {
+    const absl::Status done = Guarded([this]() -> absl::Status {
+      if (call_.cancel()->cancelled()) return Cancelled();
+      return (this->*std::exchange(left_, nullptr))();
+    });
+    LeaveRoom(std::exchange(left_bytes_, 0));
+    if (!done.ok()) return End(done);
+    if (stall_ != nullptr) stall_->Progress();
+    grpc::ByteBuffer bytes;
+    Work(ahead_.Continue(&bytes), &bytes);
   }
 
   // Nobody else reads or works meanwhile. That the message waits is not the client's fault.
@@ -81,7 +117,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     AskForRoom();
   }
   void AskForRoom() {
-    if (call_.cancel()->cancelled()) return End(Refuse(Refusal::kCancelled, "the client cancelled the upload"));
+    if (call_.cancel()->cancelled()) return End(Cancelled());
     if (MakeRoom(static_cast<int64_t>(waiting_.Length())).ok()) {
       const absl::Status turn = InReadingTurn(
           call_, call_.DeadlineOf(SteadyNow()), "the tensor was read", [this] { TakeWaiting(); },
@@ -95,33 +131,10 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (stall_ != nullptr) stall_->Progress();
     grpc::ByteBuffer bytes;
     bytes.Swap(&waiting_);
-    const int64_t size = static_cast<int64_t>(bytes.Length());
-    Repay(size);
+    Repay(static_cast<int64_t>(bytes.Length()));
     ahead_.Resume();
     StartRead(ahead_.next());
-    const absl::Status taken = Take(&bytes);
-    LeaveRoom(size);
-    if (!taken.ok()) return End(taken);
-    Work(ahead_.Continue(&bytes), &bytes);
-  }
-
-  // Nobody else works meanwhile. That it waits for its turn is not the client's fault.
-  void TakeSharedInTurn() {
-    if (stall_ != nullptr) stall_->Pause();
-    const absl::Status turn = InReadingTurn(
-        call_, call_.DeadlineOf(SteadyNow()), "the tensor was copied", [this] { TakeSharedNow(); },
-        [this](const absl::Status& status) { End(status); });
-    if (!turn.ok()) End(turn);
-  }
-  void TakeSharedNow() {
-    if (stall_ != nullptr) stall_->Progress();
-    const absl::Status taken = Guarded([this]() -> absl::Status {
-      if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client cancelled the upload");
-      return TakeShared(std::exchange(shared_, {}));
-    });
-    if (!taken.ok()) return End(taken);
-    grpc::ByteBuffer bytes;
-    Work(ahead_.Continue(&bytes), &bytes);
+    if (TakeOne(&bytes)) Work(ahead_.Continue(&bytes), &bytes);
   }
 
   void OnCancel() override { call_.Cancelled(); }
@@ -187,6 +200,9 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     }
   }
 
+  static absl::Status Cancelled() { return Refuse(Refusal::kCancelled, "the client cancelled the upload"); }
+
+  // Leaves a step to a turn where it may take long.
   absl::Status TakePart(grpc::ByteBuffer* bytes) {
     RETURN_IF_ERROR(call_.AdmitAgain());
     RETURN_IF_ERROR(call_.CheckMessage(static_cast<int64_t>(bytes->Length())));
@@ -206,12 +222,20 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (part_.header() != nullptr) {
       return Refuse(Refusal::kMalformedMessage, "an upload has a header after its first message");
     }
-    return TakeChunk();
+    return DoOrLeave(&PutTensorCall::TakeChunk, /*is_long=*/false);
+  }
+
+  using Step = absl::Status (PutTensorCall::*)();
+  // A device with memory of its own is waited for, however few the bytes are.
+  absl::Status DoOrLeave(Step step, bool is_long) {
+    if (!is_long && backend_->Describe().computes_in_host_memory) return (this->*step)();
+    left_ = step;
+    return absl::OkStatus();
   }
 
   absl::Status Begin(const v1::PutTensorRequest::Header& header) {
     const ServiceParts& parts = call_.parts();
-    ASSIGN_OR_RETURN(SessionPtr session, FindSession(call_, call_.record(), header.session()));
+    ASSIGN_OR_RETURN(session_, FindSession(call_, call_.record(), header.session()));
     ASSIGN_OR_RETURN(codec::TensorHeader tensor,
                      codec::DecodeTensorHeader(header.dtype(), header.shape(), header.order(), Order::kColumnMajor,
                                                parts.admission.graph_limits.now()));
@@ -222,11 +246,18 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     }
     is_bool_ = tensor.type.dtype == DType::kBool;
     is_resumable_ = header.resumable();
-    const ResidentType type = {.device = executor->device(), .type = std::move(tensor.type), .order = tensor.order};
-    ASSIGN_OR_RETURN(upload_, session->StartUpload(header.handle(), type, executor->backend(), header.upload_id()));
-    session_ = std::move(session);
-    if (!header.has_shared() || shared_.size_bytes >= kLongBytes) return absl::OkStatus();
-    return TakeShared(std::exchange(shared_, {}));
+    type_ = {.device = executor->device(), .type = std::move(tensor.type), .order = tensor.order};
+    backend_ = executor->backend();
+    return DoOrLeave(&PutTensorCall::StartUpload, /*is_long=*/shared_.size_bytes >= kLongBytes);
+  }
+
+  absl::Status StartUpload() {
+    const v1::PutTensorRequest::Header& header = *part_.header();
+    RETURN_IF_ERROR(WhileWanted(call_, kForWhat, [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(upload_, session_->StartUpload(header.handle(), type_, backend_, header.upload_id()));
+      return absl::OkStatus();
+    }));
+    return header.has_shared() ? TakeShared(std::exchange(shared_, {})) : absl::OkStatus();
   }
 
   absl::StatusOr<SharedPart> FindData(const v1::SharedSpace& space, int64_t num_bytes) {
@@ -262,12 +293,12 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   // Into memory of the device. The client may write there meanwhile: only a copy can be checked.
   absl::Status WriteShared(const SharedPart& part) {
     const TimedTransfer timed(call_.parts().observers.metrics, Transfer::kShared, part.size_bytes);
-    if (!is_bool_) return upload_.Write(0, {part.bytes, static_cast<size_t>(part.size_bytes)});
+    if (!is_bool_) return Write(0, {part.bytes, static_cast<size_t>(part.size_bytes)});
     std::string copy;
     for (int64_t at = 0; at < part.size_bytes; at += static_cast<int64_t>(copy.size())) {
       copy.assign(part.bytes + at, static_cast<size_t>(std::min(kCheckedBytes, part.size_bytes - at)));
       RETURN_IF_ERROR(CheckData(copy.data(), static_cast<int64_t>(copy.size())));
-      RETURN_IF_ERROR(upload_.Write(at, copy));
+      RETURN_IF_ERROR(Write(at, copy));
     }
     return absl::OkStatus();
   }
@@ -318,10 +349,14 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     int64_t at = upload_.arrived();
     for (const absl::string_view piece : part_.pieces()) {
       RETURN_IF_ERROR(CheckData(piece.data(), static_cast<int64_t>(piece.size())));
-      RETURN_IF_ERROR(upload_.Write(at, piece));
+      RETURN_IF_ERROR(Write(at, piece));
       at += static_cast<int64_t>(piece.size());
     }
     return absl::OkStatus();
+  }
+
+  absl::Status Write(int64_t offset, absl::string_view bytes) {
+    return WhileWanted(call_, kForWhat, [&] { return upload_.Write(offset, bytes); });
   }
 
   absl::Status ChecksumMismatch() const {
@@ -338,7 +373,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (upload_.arrived() == upload_.size_bytes()) {
       RETURN_IF_ERROR(upload_.Commit());
     } else if (call_.cancel()->cancelled()) {
-      return Refuse(Refusal::kCancelled, "the client cancelled the upload");
+      return Cancelled();
     } else if (!is_resumable_) {
       return Refuse(Refusal::kDataLengthMismatch,
                     absl::StrCat("the upload ended after ", upload_.arrived(), " of ", upload_.size_bytes(), " bytes"));
@@ -371,7 +406,11 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   TensorPart part_;
   SessionPtr session_;  // null: no header yet
   TensorUpload upload_;
-  SharedPart shared_;  // to be copied; held until then, also where the client takes it back
+  ResidentType type_;
+  Backend* backend_ = nullptr;  // of its device
+  Step left_ = nullptr;         // of the message that is worked on, for a turn; null: none
+  int64_t left_bytes_ = 0;      // of that message
+  SharedPart shared_;           // to be copied; held until then, also where the client takes it back
   bool is_bool_ = false;
   bool is_resumable_ = false;
   bool has_data_ = false;

@@ -61,6 +61,7 @@ class VeiledBackend final : public Backend {
   }
 
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override {
+    RETURN_IF_ERROR(BeforeTransfer());
     ASSIGN_OR_RETURN(std::shared_ptr<Buffer> host, inner_->Allocate(size_bytes));
     void* const hidden = Hide(host->address());
     return std::make_shared<Buffer>(hidden, size_bytes, [host = std::move(host)](void*, int64_t) {});
@@ -71,6 +72,7 @@ class VeiledBackend final : public Backend {
     return buffer;
   }
   absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
+    RETURN_IF_ERROR(BeforeTransfer());
     // Of exactly this size, so that sanitizers see who reads beyond.
     const std::shared_ptr<char[]> copy(new char[static_cast<size_t>(buffer->size_bytes())]);
     const int64_t size_bytes = buffer->size_bytes();
@@ -78,6 +80,7 @@ class VeiledBackend final : public Backend {
     return std::shared_ptr<const void>(copy, copy.get());
   }
   absl::Status Write(Buffer* buffer, int64_t offset_bytes, absl::string_view bytes) override {
+    RETURN_IF_ERROR(BeforeTransfer());
     if (!bytes.empty()) std::memcpy(Reveal(buffer->address()) + offset_bytes, bytes.data(), bytes.size());
     return absl::OkStatus();
   }
@@ -89,6 +92,10 @@ class VeiledBackend final : public Backend {
   }
 
  private:
+  absl::Status BeforeTransfer() const {
+    return options_.before_transfer ? options_.before_transfer() : absl::OkStatus();
+  }
+
   const std::unique_ptr<Backend> inner_;
   const VeiledOptions options_;
 };
