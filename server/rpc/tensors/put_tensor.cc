@@ -343,16 +343,12 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     return CheckData(to, part_.size());
   }
 
-  // Into memory of the device, piece by piece from where it came in.
+  // Into memory of the device, all at once: each write waits for it.
   absl::Status WriteChunk() {
-    if (!part_.HasItsChecksum()) return ChecksumMismatch();
-    int64_t at = upload_.arrived();
-    for (const absl::string_view piece : part_.pieces()) {
-      RETURN_IF_ERROR(CheckData(piece.data(), static_cast<int64_t>(piece.size())));
-      RETURN_IF_ERROR(Write(at, piece));
-      at += static_cast<int64_t>(piece.size());
-    }
-    return absl::OkStatus();
+    const auto size = static_cast<size_t>(part_.size());
+    const auto gathered = std::make_unique_for_overwrite<char[]>(size);
+    RETURN_IF_ERROR(CopyChunk(gathered.get()));
+    return Write(upload_.arrived(), {gathered.get(), size});
   }
 
   absl::Status Write(int64_t offset, absl::string_view bytes) {

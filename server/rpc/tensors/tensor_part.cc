@@ -76,12 +76,6 @@ bool TensorPart::CopyTo(char* to) const {
   return crc == crc32c_;
 }
 
-bool TensorPart::HasItsChecksum() const {
-  uint32_t crc = 0;
-  for (const absl::string_view piece : pieces_) crc = ExtendCrc32c(crc, piece);
-  return crc == crc32c_;
-}
-
 grpc::ByteBuffer EncodeChunk(int64_t offset, absl::string_view data, const std::shared_ptr<const void>& owner) {
   std::string fields;
   if (offset != 0) AppendVarintField(Get::Chunk::kOffsetFieldNumber, static_cast<uint64_t>(offset), &fields);

@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -18,7 +17,8 @@ namespace tensord::server {
 // Most bytes of data in one message of PutTensor or GetTensor.
 inline constexpr int64_t kMaxChunkBytes = int64_t{1} << 20;
 
-// One message of a tensor's upload as it came in: a header, or a chunk whose data is read in place. Thread-compatible.
+// One message of a tensor's upload as it came in: a header, or a chunk whose data is copied from where it came in.
+// Thread-compatible.
 class TensorPart {
  public:
   TensorPart() = default;
@@ -36,9 +36,6 @@ class TensorPart {
   int64_t size() const { return size_; }
   // Copies the data, and tells whether it has its checksum.
   bool CopyTo(char* to) const;
-  // Returns the data where it came in, in order, and tells whether it has its checksum.
-  absl::Span<const absl::string_view> pieces() const { return pieces_; }
-  bool HasItsChecksum() const;
 
  private:
   bool ReadChunk();
@@ -48,7 +45,7 @@ class TensorPart {
   int64_t offset_ = 0;
   int64_t size_ = 0;
   uint32_t crc32c_ = 0;
-  std::vector<absl::string_view> pieces_;
+  std::vector<absl::string_view> pieces_;  // of the data, in order
 };
 
 // Encodes a message of a tensor's download: the bytes that protobuf makes of a chunk, with a slice over `data` itself

@@ -16,6 +16,7 @@
 #include "engine/base/stop_signal.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/raw_stream.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/peers/tensor_chunk.h"
@@ -233,6 +234,15 @@ TEST_F(DeviceTransferTest, ADownloadThatIsCancelledLeavesTheDevice) {
   }
   EXPECT_TRUE(IsIdle());
   EXPECT_EQ(gate_.waiting(), 0);
+}
+
+TEST_F(DeviceTransferTest, AChunkIsWrittenAtOnceInHoweverManyPiecesItCame) {
+  const std::string data(kMiB, 'x');
+  const std::unique_ptr<RawStream> upload = Begin("t", 2 * kMiB);
+  for (int64_t at = 0; at < 2 * kMiB; at += kMiB) ASSERT_TRUE(WriteChunk(*upload, at, data));
+  EXPECT_TRUE(End(*upload).ok());
+  EXPECT_EQ(gate_.passed(), 3) << "one is for its memory";
+  EXPECT_TRUE(BytesOf("t") == data + data);
 }
 
 class DeviceTurnsTest : public DeviceTransferTest {

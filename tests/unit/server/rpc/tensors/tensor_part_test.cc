@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_join.h"
 #include "engine/base/refusal.h"
 #include "gtest/gtest.h"
 #include "proto/checksum/crc32c.h"
@@ -31,8 +30,6 @@ TEST(TensorPartTest, ReadsChunksFromAnySlices) {
       std::string copy(size + 1, 'x');
       EXPECT_TRUE(part.CopyTo(copy.data()));
       EXPECT_TRUE(copy == data + 'x');
-      EXPECT_TRUE(part.HasItsChecksum());
-      EXPECT_TRUE(absl::StrJoin(part.pieces(), "") == data);
     }
   }
 }
@@ -47,7 +44,6 @@ TEST(TensorPartTest, AWrongChecksumIsSeen) {
     ASSERT_TRUE(part.Read(&buffer).ok());
     std::string copy(2000, 'x');
     EXPECT_FALSE(part.CopyTo(copy.data()));
-    EXPECT_FALSE(part.HasItsChecksum());
   }
 }
 
