@@ -131,9 +131,11 @@ MicroProgram ChainProgram(int64_t points, DType dtype, int count, const Step& st
 }
 
 // So do extremes of doubles and complex numbers and conversions that branch, which take seconds.
-TEST(CudaInliningTest, WhateverBranchesIsNotInlinedWhereManyCallIt) {
+TEST_F(CudaPrinterTest, WhateverBranchesIsNotInlinedWhereManyCallIt) {
   const auto source = [](DType dtype, int count, const auto& step) {
-    return PrintCuda(ChainProgram(1000, dtype, count, step), {}).source;
+    const PrintedCase c = {"chain", ChainProgram(1000, dtype, count, step), {}};
+    ExpectCompiles(c, "sm_90");
+    return PrintCuda(c.program, c.options).source;
   };
   const auto largest = [](MicroBuilder* b, int32_t x, int32_t y) { return b->Binary(CoreOp::kMaximum, x, y); };
   const auto smallest = [](MicroBuilder* b, int32_t x, int32_t y) { return b->Binary(CoreOp::kMinimum, x, y); };
