@@ -23,10 +23,13 @@ struct FunctionSteps {
 };
 
 // An integer's power goes through the bits of the exponent, and a float's remainder through those of the quotient.
-constexpr FunctionSteps kFunctionSteps[] = {
-    {CoreOp::kDivide, 20, 80, 12, 40, 400},    {CoreOp::kRemainder, 20, 80, 300, 4000, 0},
-    {CoreOp::kPow, 200, 1000, 100, 300, 3000}, {CoreOp::kAtan2, 0, 0, 40, 160, 0},
-    {CoreOp::kMaximum, 0, 0, 0, 12, 24},       {CoreOp::kMinimum, 0, 0, 0, 12, 24}};
+constexpr FunctionSteps kFunctionSteps[] = {{CoreOp::kDivide, 20, 80, 12, 40, 400},
+                                            {CoreOp::kRemainder, 20, 80, 300, 4000, 0},
+                                            {CoreOp::kPow, 200, 1000, 100, 300, 3000},
+                                            {CoreOp::kAtan2, 0, 0, 40, 160, 0},
+                                            {CoreOp::kMaximum, 0, 0, 0, 12, 24},
+                                            {CoreOp::kMinimum, 0, 0, 0, 12, 24},
+                                            {CoreOp::kAbs, 0, 0, 0, 0, 100}};
 constexpr FunctionSteps kUnarySteps = {CoreOp::kExp, 0, 0, 16, 100, 1000};
 
 constexpr double kStepsOfAWord = 3;
