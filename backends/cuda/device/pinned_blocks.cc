@@ -1,6 +1,7 @@
 #include "backends/cuda/device/pinned_blocks.h"
 
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -34,19 +35,21 @@ void PinnedBlocks::Remove(const Context& context) {
   holders_.erase(holder);
 }
 
-PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes, absl::Status* refusal) {
+PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes, Blocks* made, absl::Status* refusal) {
+  const char* const begin = static_cast<const char*>(block);
   MutexLock lock(&mutex_);
-  const auto known = blocks_.find(static_cast<const char*>(block));
+  const auto known = blocks_.find(begin);
   if (known != blocks_.end() && !known->second.may_be_tried) return nullptr;
   for (Holder& holder : holders_) {
     if (holder.is_going || holder.context->is_lost()) continue;
     if (bytes <= options_.most_bytes - stats_.bytes) {
+      made->emplace(begin, Block{.bytes = bytes, .may_be_tried = true});
       ++holder.uses;
       stats_.bytes += bytes;
       return &holder;
     }
     if (known != blocks_.end()) return nullptr;
-    blocks_[static_cast<const char*>(block)] = {.bytes = bytes, .may_be_tried = true};
+    blocks_[begin] = {.bytes = bytes, .may_be_tried = true};
     *refusal = absl::ResourceExhaustedError(
         absl::StrCat(stats_.bytes + bytes, " bytes would be pinned, and ", options_.most_bytes, " may be"));
     return nullptr;
@@ -54,33 +57,52 @@ PinnedBlocks::Holder* PinnedBlocks::Begin(void* block, int64_t bytes, absl::Stat
   return nullptr;
 }
 
+// Where the host lacks memory to pin a block, its bytes take the way of all others.
 void PinnedBlocks::OnReuse(void* block, int64_t bytes) {
+  try {
+    Reuse(block, bytes);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void PinnedBlocks::Reuse(void* block, int64_t bytes) {
   absl::Status refusal;
-  if (Holder* const holder = Begin(block, bytes, &refusal); holder != nullptr) {
-    const absl::Cleanup end_use = [&] { EndUse(holder); };
-    bool is_pinned = false;
-    refusal = Pin(holder, block, bytes, &is_pinned);
-    const Block tried{.bytes = bytes, .holder = refusal.ok() ? holder : nullptr, .may_be_tried = is_pinned};
-    MutexLock lock(&mutex_);
-    if (refusal.ok()) {
-      ++stats_.pinned;
-    } else {
-      stats_.bytes -= bytes;
-    }
-    const bool is_new = blocks_.insert_or_assign(static_cast<const char*>(block), tried).second;
-    if (!is_new) refusal = absl::OkStatus();  // it was told of when it was new
+  Blocks made;
+  if (Holder* const holder = Begin(block, bytes, &made, &refusal); holder != nullptr) {
+    absl::Cleanup end = [&] { End(holder, &made); };
+    refusal = Pin(holder, block, &made.begin()->second);
+    std::move(end).Cancel();
+    if (!End(holder, &made)) refusal = absl::OkStatus();  // it was told of when it was new
   }
   if (!refusal.ok()) Refuse(refusal);
 }
 
-absl::Status PinnedBlocks::Pin(Holder* holder, void* block, int64_t bytes, bool* is_pinned) {
+absl::Status PinnedBlocks::Pin(Holder* holder, void* block, Block* tried) {
   Context& context = *holder->context;
-  return context.Visit([&] {
+  bool is_others = false;
+  const absl::Status pinned = context.Visit([&] {
     const CuResult result =
-        context.driver().cuMemHostRegister_v2(block, static_cast<size_t>(bytes), kCuMemHostRegisterPortable);
-    *is_pinned = result == kCuHostMemoryAlreadyRegistered;
+        context.driver().cuMemHostRegister_v2(block, static_cast<size_t>(tried->bytes), kCuMemHostRegisterPortable);
+    if (result == kCuSuccess) tried->holder = holder;
+    is_others = result == kCuHostMemoryAlreadyRegistered;
     return context.Check(result, "cuMemHostRegister");
   });
+  tried->may_be_tried = is_others;
+  return pinned;
+}
+
+bool PinnedBlocks::End(Holder* holder, Blocks* made) {
+  MutexLock lock(&mutex_);
+  const Block tried = made->begin()->second;
+  if (tried.holder != nullptr) {
+    ++stats_.pinned;
+  } else {
+    stats_.bytes -= tried.bytes;
+  }
+  const auto kept = blocks_.insert(made->extract(made->begin()));
+  if (!kept.inserted) kept.position->second = tried;
+  if (--holder->uses == 0) unused_.SignalAll();
+  return kept.inserted;
 }
 
 void PinnedBlocks::Refuse(const absl::Status& refusal) {

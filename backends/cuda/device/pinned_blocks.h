@@ -60,11 +60,16 @@ class PinnedBlocks final : public BlockObserver {
     bool may_be_tried = false;  // again: others may make room for it, or a lost context may end
   };
 
-  // Returns the context to pin a block by, in use, and takes room for it; null if there is none, or the block needs
-  // none. `refusal`: of a block that lacks room for the first time.
-  Holder* Begin(void* block, int64_t bytes, absl::Status* refusal) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `is_pinned`: whether it fails since another has pinned the block.
-  static absl::Status Pin(Holder* holder, void* block, int64_t bytes, bool* is_pinned);
+  using Blocks = std::map<const char*, Block>;  // by their begin
+
+  void Reuse(void* block, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the context to pin a block by, in use, and takes room for it, and a place in `made`; null if there is none,
+  // or the block needs none. `refusal`: of a block that lacks room for the first time.
+  Holder* Begin(void* block, int64_t bytes, Blocks* made, absl::Status* refusal) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Says in `tried` what has become of the block.
+  static absl::Status Pin(Holder* holder, void* block, Block* tried);
+  // Keeps what Begin has made, and ends its use. Returns false if the block was known. Does not throw.
+  bool End(Holder* holder, Blocks* made) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a refusal, and tells of the first one.
   void Refuse(const absl::Status& refusal) ABSL_LOCKS_EXCLUDED(mutex_);
   static void Unpin(Holder* holder, void* block);
@@ -74,7 +79,7 @@ class PinnedBlocks final : public BlockObserver {
   mutable Mutex mutex_;
   CondVar unused_;
   std::list<Holder> holders_ ABSL_GUARDED_BY(mutex_);
-  std::map<const char*, Block> blocks_ ABSL_GUARDED_BY(mutex_);
+  Blocks blocks_ ABSL_GUARDED_BY(mutex_);
   Stats stats_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "backends/cuda/device/pinned_blocks.h"
 #include "backends/cuda/memory/device_pool.h"
 #include "tests/unit/backends/cuda/cuda_test.h"
 
@@ -96,6 +97,35 @@ TEST_F(NoMemoryTest, APoolLosesNoMemoryOfItsDevice) {
       for (int i = 0; i < 8; ++i) EXPECT_TRUE(pool->Allocate(60 * kMiB).ok());
     }
   }
+}
+
+TEST_F(NoMemoryTest, BlocksArePinnedOrNot) {
+  constexpr int64_t kBlock = 6 * kMiB;
+  PinnedBlocks pinned({.most_bytes = kBlock});
+  pinned.Add(context_);
+  const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(4096, kBlock), &std::free);
+  for (const bool fails : {false, true}) {
+    const int64_t allocations = WithEachFailing([&] {
+      int64_t left = std::exchange(allocations_left, 0);
+      if (fails) hostCudaFail("cuMemHostRegister_v2", 1, kCuOutOfMemory);
+      allocations_left = left;
+      pinned.OnReuse(block.get(), kBlock);
+      left = std::exchange(allocations_left, 0);
+      hostCudaFail("", 0, 0);
+      const bool is_pinned = hostCudaLivePinned() > 0;
+      EXPECT_EQ(pinned.Find(block.get(), kBlock) != nullptr, is_pinned);
+      EXPECT_EQ(pinned.stats().bytes, is_pinned ? kBlock : 0);
+      pinned.OnReturn(block.get(), kBlock);
+      EXPECT_EQ(pinned.stats().bytes, 0);
+      EXPECT_EQ(hostCudaLivePinned(), 0);
+      allocations_left = left;
+    });
+    EXPECT_GT(allocations, 0);
+  }
+  pinned.OnReuse(block.get(), kBlock);
+  EXPECT_EQ(pinned.stats().bytes, kBlock);
+  pinned.Remove(*context_);  // nobody is counted as using it
+  EXPECT_EQ(hostCudaLivePinned(), 0);
 }
 
 }  // namespace
