@@ -107,7 +107,6 @@ constexpr char kEquilibrateClear[] = R"(    exponents[i] = kNothing;
 constexpr char kEquilibratePart[] = R"(    const i64 b = i / kParts, begin = i % kParts * kPartElements;
     const i64 end = begin + kPartElements < kElements ? begin + kPartElements : kElements;
     const T* from = a + b * kElements;
-    const int* rows = exponents + b * 2 * kN;
 )";
 constexpr char kEquilibrateSurvey[] = R"(    int found = 0;
     for (i64 e = begin + threadIdx.x; e < end; e += kThreads) found |= FlagsOf(from[e]);
@@ -139,11 +138,13 @@ constexpr char kEquilibrateDividedColumns[] = R"(    if (!flags[kBatch + b]) con
     atomicMax(rows + kN + column, DividedInColumn(from, rows, column, begin + threadIdx.x, end, kThreads));)";
 
 constexpr char kEquilibrateTorn[] = R"(    if (!flags[kBatch + b]) continue;
+    const int* rows = exponents + b * 2 * kN;
     for (i64 e = begin + threadIdx.x; e < end; e += kThreads) {
       if (IsTornApart(from[e], ExponentAt(e, rows))) atomicOr(flags + b, kStays);
     })";
 
-constexpr char kEquilibrateDivide[] = R"(    const bool divides = flags[kBatch + b] && !(flags[b] & kStays);
+constexpr char kEquilibrateDivide[] = R"(    const int* rows = exponents + b * 2 * kN;
+    const bool divides = flags[kBatch + b] && !(flags[b] & kStays);
     for (i64 e = begin + threadIdx.x; e < end; e += kThreads) {
       divided[b * kElements + e] = divides ? Divided(from[e], ExponentAt(e, rows)) : from[e];
     })";
