@@ -167,6 +167,17 @@ class RevivedBackendTest : public testing::Test {
   static auto OnAThread(Work work) {
     return std::async(std::launch::async, std::move(work));
   }
+  // Begins a call that makes the device anew, and is at that until the event.
+  std::future<absl::Status> ReviverUntil(Event* go) {
+    making_ = [this, go] {
+      begun_.Set();
+      go->Wait();
+      return absl::OkStatus();
+    };
+    std::future<absl::Status> reviver = OnAThread([this] { return backend_->Allocate(100).status(); });
+    begun_.Wait();
+    return reviver;
+  }
   template <typename T>
   static bool Ends(const std::future<T>& work) {
     return work.wait_for(kHangs) == std::future_status::ready;
@@ -175,6 +186,7 @@ class RevivedBackendTest : public testing::Test {
   const Driver driver_ = NoDriver();
   std::function<absl::Status()> making_ = [] { return absl::OkStatus(); };
   std::function<absl::Status()> preparing_ = [] { return absl::OkStatus(); };
+  Event begun_;
   std::atomic<int> makings_{0};
   absl::Time now_ = absl::UnixEpoch();
   mutable Mutex mutex_;
@@ -241,14 +253,8 @@ TEST_F(RevivedBackendTest, WhatTellsOfTheDeviceDoesNotWaitForItsRevival) {
   EXPECT_EQ(allocated, 1);
   Alive()->Lose();
   EXPECT_EQ(backend_->Memory().allocated, allocated);
-  Event begun, go;
-  making_ = [&] {
-    begun.Set();
-    go.Wait();
-    return absl::OkStatus();
-  };
-  std::future<absl::Status> reviver = OnAThread([&] { return backend_->Allocate(100).status(); });
-  begun.Wait();
+  Event go;
+  std::future<absl::Status> reviver = ReviverUntil(&go);
   std::future<void> asking = OnAThread([&] {
     EXPECT_EQ(backend_->Memory().allocated, allocated) << "counts never go back";
     EXPECT_EQ(backend_->Memory().in_use_bytes, 0);
@@ -267,14 +273,8 @@ TEST_F(RevivedBackendTest, WhatTellsOfTheDeviceDoesNotWaitForItsRevival) {
 
 TEST_F(RevivedBackendTest, WhoWaitsForARevivalMayGiveUp) {
   Alive()->Lose();
-  Event begun, go;
-  making_ = [&] {
-    begun.Set();
-    go.Wait();
-    return absl::OkStatus();
-  };
-  std::future<absl::Status> reviver = OnAThread([&] { return backend_->Allocate(100).status(); });
-  begun.Wait();
+  Event go;
+  std::future<absl::Status> reviver = ReviverUntil(&go);
   std::future<absl::Status> waiting = OnAThread([&] { return AllocatedBy(kGone); });
   EXPECT_TRUE(Ends(waiting)) << "it waits for the revival";
   std::future<absl::Status> patient = OnAThread([&] { return AllocatedBy([] { return absl::OkStatus(); }); });

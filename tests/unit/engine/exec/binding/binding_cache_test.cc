@@ -38,6 +38,31 @@ struct CacheTest : ::testing::Test {
   const std::shared_ptr<BindingStats> stats = std::make_shared<BindingStats>();
 };
 
+// Makes what is kept under Key(1), on a thread of its own, until it is told to end.
+class SlowMaker {
+ public:
+  // Returns when it has begun.
+  explicit SlowMaker(Cache* cache)
+      : thread_([this, cache] {
+          const absl::StatusOr<IntPtr> made = cache->FindOrMake(Key(1), [this] {
+            begun_.Set();
+            go_.Wait();
+            return Int(1);
+          });
+          EXPECT_TRUE(made.ok()) << made.status();
+        }) {
+    begun_.Wait();
+  }
+  void End() {
+    go_.Set();
+    thread_.join();
+  }
+
+ private:
+  Event begun_, go_;
+  std::thread thread_;
+};
+
 TEST_F(CacheTest, KeepsWhatWasUsedLast) {
   {
     Cache cache({.max_sets = 2, .stats = stats}, SizedKind::kProgram);
@@ -99,16 +124,7 @@ TEST_F(CacheTest, OfSeveralWhoAskAtOnceOneMakes) {
 
 TEST_F(CacheTest, WhoWaitsMayGiveUp) {
   Cache cache({.stats = stats}, SizedKind::kProgram);
-  Event begun, go;
-  std::thread maker([&] {
-    const absl::StatusOr<IntPtr> made = cache.FindOrMake(Key(1), [&] {
-      begun.Set();
-      go.Wait();
-      return Int(1);
-    });
-    EXPECT_TRUE(made.ok()) << made.status();
-  });
-  begun.Wait();
+  SlowMaker maker(&cache);
   const auto never = [] { return Int(2); };
   int asked = 0;
   const auto check = [&asked] {
@@ -116,24 +132,14 @@ TEST_F(CacheTest, WhoWaitsMayGiveUp) {
   };
   EXPECT_EQ(cache.FindOrMake(Key(1), never, check).status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(asked, 3);
-  go.Set();
-  maker.join();
+  maker.End();
   EXPECT_EQ(**cache.FindOrMake(Key(1), never), 1) << "what was made is kept";
 }
 
 // As those do who make something for a run that has a signal.
 TEST_F(CacheTest, WhoWaitsWithoutACheckAsksTheSignalOfHisThread) {
   Cache cache({.stats = stats}, SizedKind::kProgram);
-  Event begun, go;
-  std::thread maker([&] {
-    const absl::StatusOr<IntPtr> made = cache.FindOrMake(Key(1), [&] {
-      begun.Set();
-      go.Wait();
-      return Int(1);
-    });
-    EXPECT_TRUE(made.ok()) << made.status();
-  });
-  begun.Wait();
+  SlowMaker maker(&cache);
   std::atomic<bool> has_given_up{false};
   std::thread waiting([&] {
     const RunCheck gone = [] { return Refuse(Refusal::kCancelled, "the client is gone"); };
@@ -145,8 +151,7 @@ TEST_F(CacheTest, WhoWaitsWithoutACheckAsksTheSignalOfHisThread) {
   const auto hangs = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!has_given_up && std::chrono::steady_clock::now() < hangs) std::this_thread::yield();
   EXPECT_TRUE(has_given_up);
-  go.Set();
-  maker.join();
+  maker.End();
   waiting.join();
 }
 
